@@ -13,8 +13,9 @@ pub(crate) mod grammar_task;
 mod step;
 
 use self::check::{
-    check_answers, check_budget, check_combination, check_company, check_config, check_healed, check_law,
-    check_options, check_penalties, check_prefix, check_search, option_tokens,
+    check_answers, check_budget, check_combination, check_company, check_config, check_contrast,
+    check_healed, check_law, check_options, check_penalties, check_prefix, check_prompt, check_search,
+    option_tokens,
 };
 use crate::config::EngineConfig;
 use crate::engine::draft_model::Assistant;
@@ -63,6 +64,8 @@ pub(crate) struct Shared {
 
 struct Limits {
     max_context: usize,
+    /// The number of positions in the cache.
+    slots: usize,
     max_branches: usize,
     vocab_size: usize,
     vocabulary: Arc<Vocabulary>,
@@ -151,11 +154,10 @@ impl Engine {
         let config = &parts.config;
         check_config(config)?;
         let queue = Arc::new(Room::new(config.max_waiting));
+        let slots = config.blocks.saturating_mul(config.block_size);
         let limits = Limits {
-            max_context: parts
-                .model
-                .max_positions()
-                .min(config.blocks.saturating_mul(config.block_size)),
+            max_context: parts.model.max_positions().min(slots),
+            slots,
             max_branches: config.max_branches,
             vocab_size: parts.model.vocab_size(),
             vocabulary: parts.vocabulary.clone(),
@@ -329,32 +331,14 @@ impl Engine {
         check_penalties(request)?;
         check_company(request, limits.variance)?;
         check_search(request, limits.max_branches, &limits.vocabulary)?;
-        let (prompt, max_tokens, limit) = (
-            request.prompt.tokens.len(),
-            request.limits.max_tokens,
-            limits.max_context,
-        );
-        if prompt.saturating_add(max_tokens) > limit {
-            return Err(Refusal::TooLong {
-                prompt,
-                max_tokens,
-                limit,
-            });
-        }
+        let max_tokens = request.limits.max_tokens;
+        check_prompt(
+            &request.prompt.tokens,
+            max_tokens,
+            (limits.max_context, limits.vocab_size),
+        )?;
+        check_contrast(request, (limits.max_context, limits.vocab_size), limits.slots)?;
         law::warper(request)?;
-        let len = limits.vocab_size;
-        if let Some(place) = request
-            .prompt
-            .tokens
-            .iter()
-            .position(|&token| token as usize >= len)
-        {
-            return Err(Refusal::UnknownToken {
-                place,
-                token: request.prompt.tokens[place],
-                len,
-            });
-        }
         match &request.constraints.grammar {
             // Equal vocabularies would do, but comparing all tokens for each request would be too slow.
             Some(grammar) if !Arc::ptr_eq(grammar.vocabulary(), &limits.vocabulary) => {
@@ -367,6 +351,11 @@ impl Engine {
     /// Returns the engine's time measurements.
     pub fn meters(&self) -> &Meters {
         &self.shared.meters
+    }
+
+    /// Returns the number of positions in the cache, which all texts share.
+    pub fn cache_positions(&self) -> usize {
+        self.shared.limits.slots
     }
 
     /// Returns the engine's statistics, as of the end of the last step.

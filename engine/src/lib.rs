@@ -49,7 +49,8 @@ pub use lexiform::{Grammar, State};
 pub use lexiform_law::draft::Tokenise;
 pub use lexiform_law::draft::Union;
 pub use lexiform_law::{
-    Cuts, Fallback, Law, LawTag, Mirostat, MirostatVersion, Resampling, TokenProposal, TypicalAcceptance,
+    Contrast, Cuts, Fallback, Law, LawTag, Mirostat, MirostatVersion, Resampling, TokenProposal,
+    TypicalAcceptance,
 };
 pub use metrics::histogram::Histogram;
 pub use metrics::meters::{Meters, Times};
@@ -60,10 +61,10 @@ pub use model::scripted::{Script, ScriptedModel};
 pub use model::{Feed, Model, SlotMoves};
 pub use request::options::{MOST_OPTION_TOKENS, Options, OptionsError, Weighed};
 pub use request::{
-    AnswerLimits, Candidate, Candidates, Constraints, Diagnostics, Drafted, Draw, Event, Fate, Feature,
-    Finish, LogprobsOf, Method, OnBudget, Origin, Outcome, Particle, PenaltyScope, Preamble, Prompt,
-    Reporting, Request, Sampling, Search, Speculation, Steered, Task, Verification, Watched, Weigh,
-    conflicts, support,
+    AnswerLimits, Candidate, Candidates, Constraints, ContrastPrompt, Contrasted, Diagnostics, Drafted, Draw,
+    Event, Fate, Feature, Finish, LogprobsOf, Method, OnBudget, Origin, Outcome, Particle, PenaltyScope,
+    Preamble, Prompt, Reporting, Request, Sampling, Search, Speculation, Steered, Task, Verification,
+    Watched, Weigh, conflicts, support,
 };
 pub use sequence::job::Sink;
 pub use speculation::class::{JsonReader, StateClass};

@@ -29,9 +29,10 @@ pub(crate) mod watched;
 use crate::Grammar;
 use crate::fairness::pool::Owner;
 pub use answer::{
-    Candidate, Candidates, Diagnostics, Drafted, Event, Fate, Finish, Origin, Outcome, Particle, Steered,
+    Candidate, Candidates, Contrasted, Diagnostics, Drafted, Event, Fate, Finish, Origin, Outcome, Particle,
+    Steered,
 };
-pub use sampling::{PenaltyScope, Preamble, Sampling};
+pub use sampling::{ContrastPrompt, PenaltyScope, Preamble, Sampling};
 pub use search::Search;
 pub use speculation::{Speculation, Verification};
 use std::time::{Duration, Instant};

@@ -141,6 +141,7 @@ pub(crate) fn can_stay(sequence: &Sequence) -> bool {
     };
     let is_sampled = |draft: &Draft| draft.proposal.is_sampled();
     asks_nothing
+        && sequence.amateur.is_none()
         && sequence.request.reporting.candidates.is_none()
         && !law::wants_entropy(&sequence.request)
         && sequence.phase == Phase::Drawing
@@ -458,7 +459,7 @@ fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineErr
     })
 }
 
-fn not_a_law(error: RowError) -> EngineError {
+pub(crate) fn not_a_law(error: RowError) -> EngineError {
     EngineError::Model(error.to_string())
 }
 

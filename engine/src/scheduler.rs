@@ -132,7 +132,7 @@ impl Scheduler {
 
     fn blocks_of(&self, owner: &Owner) -> usize {
         let theirs = self.running.iter().filter(|it| it.request.limits.owner == *owner);
-        theirs.map(|sequence| sequence.text.table.blocks().len()).sum()
+        theirs.map(Sequence::blocks).sum()
     }
 
     /// Returns a request that has branches here and did not end by its deadline, and the time that it had.
@@ -208,5 +208,8 @@ impl Scheduler {
 pub(crate) fn forget_cache(sequence: &mut Sequence, blocks: &mut Blocks) {
     blocks.release(std::mem::take(&mut sequence.text.table));
     sequence.text.computed = 0;
+    if let Some(amateur) = &mut sequence.amateur {
+        amateur.forget(blocks);
+    }
     sequence.draft.drafts.clear();
 }

@@ -1,6 +1,7 @@
 //! One branch of a request in progress: plain data, moved between the scheduler's queues.
 
 mod allowed;
+pub(crate) mod amateur;
 mod drafts;
 pub(crate) mod job;
 mod outcome;
@@ -22,6 +23,7 @@ use crate::grammar::reply::{Brought, Reply};
 use crate::request::driver::{Branch, Look};
 use crate::request::law;
 use crate::request::{Event, Finish, OnBudget, Request};
+use crate::sequence::amateur::Amateur;
 use crate::sequence::parts::{DraftState, DrawState, GrammarState, TextState};
 use crate::sequence::past::{Past, Sparing};
 use crate::sequence::report::{Ending, ReportState};
@@ -79,6 +81,8 @@ pub(crate) struct Sequence {
     pub(crate) request: Request,
     pub(crate) phase: Phase,
     pub(crate) text: TextState,
+    /// The second text, if the rows are a contrast.
+    pub(crate) amateur: Option<Amateur>,
     pub(crate) grammar: GrammarState,
     pub(crate) draft: DraftState,
     pub(crate) draw: DrawState,
@@ -96,6 +100,7 @@ impl Sequence {
             },
             phase: Phase::Waiting,
             text: TextState::new(&request.prompt.tokens),
+            amateur: request.sampling.contrast.as_ref().map(Amateur::new),
             grammar: GrammarState::new(&request),
             draft: DraftState::new(&mut request),
             draw: DrawState::new(Sparing::of(&request, &warper), warper, walk),
@@ -115,6 +120,7 @@ impl Sequence {
             request: self.request.clone(),
             phase: Phase::Waiting,
             text: self.text.fork(),
+            amateur: None,
             grammar: self.grammar.fork(),
             draft: self.draft.fork(),
             draw: self.draw.fork(&self.request),
@@ -125,6 +131,8 @@ impl Sequence {
         }
         fork.text.computed = self.text.computed.min(fork.text.tokens.len() - 1);
         fork.text.table = blocks.fork(&self.text.table, fork.text.computed);
+        let answer = fork.generated().len();
+        fork.amateur = self.amateur.as_ref().map(|amateur| amateur.fork(answer, blocks));
         Ok(fork)
     }
 
@@ -137,6 +145,9 @@ impl Sequence {
         self.go_back(to)?;
         self.text.computed = self.text.computed.min(self.text.tokens.len() - 1);
         blocks.rewind(&mut self.text.table, self.text.computed);
+        if let Some(amateur) = &mut self.amateur {
+            amateur.keep((to, to), blocks);
+        }
         Ok(())
     }
 
@@ -308,10 +319,99 @@ impl Sequence {
     }
 
     /// Returns the number of tokens that must be fed before the next one can be drawn, or before the branch
-    /// is read.
+    /// is read. The last token of a second text is fed with that of the text, and does not count.
     pub(crate) fn unfed(&self) -> usize {
         let wanted = self.text.tokens.len() - usize::from(self.phase == Phase::Reading);
-        wanted.saturating_sub(self.text.computed)
+        wanted.saturating_sub(self.text.computed) + self.amateur_behind()
+    }
+
+    /// Returns the number of tokens of the second text that must be fed before the rest of the text.
+    pub(crate) fn amateur_behind(&self) -> usize {
+        let answer = self.generated().len();
+        self.amateur.as_ref().map_or(0, |amateur| amateur.behind(answer))
+    }
+
+    /// Returns the number of blocks of its cache.
+    pub(crate) fn blocks(&self) -> usize {
+        let amateur = self
+            .amateur
+            .as_ref()
+            .map_or(0, |amateur| amateur.table.blocks().len());
+        self.text.table.blocks().len() + amateur
+    }
+
+    /// Returns the number of blocks that its texts need beyond those that they have.
+    pub(crate) fn missing_blocks(&self, blocks: &Blocks) -> usize {
+        let answer = self.generated().len();
+        let own = blocks.missing(&self.text.table, self.text.tokens.len());
+        let amateur = self.amateur.as_ref();
+        own + amateur.map_or(0, |it| blocks.missing(&it.table, it.len(answer)))
+    }
+
+    /// Returns the number of tokens that a draft takes in a pass.
+    pub(crate) fn draft_cost(&self) -> usize {
+        1 + usize::from(self.amateur.is_some())
+    }
+
+    /// Takes over what other sequences have computed of the texts since they were admitted or sat out.
+    pub(crate) fn extend(&mut self, blocks: &mut Blocks) {
+        let known = blocks.extend(&mut self.text.table, &self.text.tokens);
+        self.text.computed = self.text.computed.max(known);
+        let answer = &self.text.tokens[self.request.prompt.tokens.len()..];
+        if let Some(amateur) = &mut self.amateur {
+            amateur.extend(answer, blocks);
+        }
+    }
+
+    /// Records how many tokens of the text and of a second text are computed, after the tokens of a pass were
+    /// taken. `left` is the text of an attempt that failed: what it computed stays in the cache under its
+    /// tokens, and the sequence continues after what both have in common.
+    pub(crate) fn commit(
+        &mut self,
+        (computed, second): (usize, Option<usize>),
+        left: Option<&[u32]>,
+        blocks: &mut Blocks,
+    ) {
+        let prompt = self.request.prompt.tokens.len();
+        let text = left.unwrap_or(&self.text.tokens);
+        // The last token is always fed again for its row, including an accepted draft that had none.
+        let unfed = usize::from(left.is_none());
+        self.text.computed = computed.min(text.len() - unfed);
+        blocks.commit(&mut self.text.table, text, self.text.computed);
+        if let Some((amateur, computed)) = self.amateur.as_mut().zip(second) {
+            amateur.computed = computed.min(amateur.len(text.len() - prompt) - unfed);
+            amateur.commit(&text[prompt..], blocks);
+        }
+        let Some(left) = left else { return };
+        let pairs = left.iter().zip(self.text.tokens.iter());
+        let same = pairs.take_while(|(one, other)| one == other).count();
+        self.text.computed = self.text.computed.min(same).min(self.text.tokens.len() - 1);
+        blocks.rewind(&mut self.text.table, self.text.computed);
+        let answer = (same.saturating_sub(prompt), self.generated().len());
+        if let Some(amateur) = &mut self.amateur {
+            amateur.keep(answer, blocks);
+        }
+    }
+
+    /// Reserves blocks for the next `feed` tokens of the text and these drafts, and for the same after a
+    /// second text, of which at most `piece` tokens are fed before them. Returns `false` if there are not
+    /// enough.
+    pub(crate) fn reserve(
+        &mut self,
+        (feed, drafts): (usize, usize),
+        piece: usize,
+        blocks: &mut Blocks,
+    ) -> bool {
+        let behind = self.amateur_behind().min(piece);
+        if let Some(amateur) = &mut self.amateur {
+            let from = amateur.computed;
+            let more = if behind > 0 { behind } else { 1 + drafts };
+            if !blocks.reserve(&mut amateur.table, from, from + more) {
+                return false;
+            }
+        }
+        let from = self.text.computed;
+        feed == 0 || blocks.reserve(&mut self.text.table, from, from + feed + drafts)
     }
 
     /// Returns `true` if the text is complete as soon as only its end is left: then the end's probability is

@@ -17,6 +17,8 @@ mod closing;
 mod conformance;
 #[path = "http/constraints.rs"]
 mod constraints;
+#[path = "http/contrast.rs"]
+mod contrast;
 #[path = "http/crowds.rs"]
 mod crowds;
 #[path = "http/decisions.rs"]

@@ -167,6 +167,7 @@ impl Ahead {
                 feed: 1,
                 rows: 1,
                 first_row,
+                ..Work::default()
             })
         };
         running.iter().enumerate().filter_map(work).collect()

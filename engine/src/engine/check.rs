@@ -281,6 +281,60 @@ pub(super) fn check_company(request: &Request, variance: Option<&'static str>) -
     }
 }
 
+/// Checks that an answer of this length fits after a prompt of known tokens.
+pub(super) fn check_prompt(
+    tokens: &[u32],
+    max_tokens: usize,
+    (limit, vocab_size): (usize, usize),
+) -> Result<(), Refusal> {
+    if tokens.len().saturating_add(max_tokens) > limit {
+        return Err(Refusal::TooLong {
+            prompt: tokens.len(),
+            max_tokens,
+            limit,
+        });
+    }
+    match tokens.iter().position(|&token| token as usize >= vocab_size) {
+        Some(place) => Err(Refusal::UnknownToken {
+            place,
+            token: tokens[place],
+            len: vocab_size,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Checks the prompt that an answer is contrasted with. Both texts must fit into the cache, which has this
+/// many slots.
+pub(super) fn check_contrast(request: &Request, limits: (usize, usize), slots: usize) -> Result<(), Refusal> {
+    let Some(with) = &request.sampling.contrast else {
+        return Ok(());
+    };
+    let max_tokens = request.limits.max_tokens;
+    unless(
+        !with.tokens.is_empty(),
+        "contrast",
+        &"no prompt",
+        "a prompt of at least one token",
+    )?;
+    check_prompt(&with.tokens, max_tokens, limits)?;
+    with.contrast
+        .check()
+        .map_err(|error| law::refusal(&error, request.sampling.temperature))?;
+    let (prompt, max_tokens) = (
+        request.prompt.tokens.len() + with.tokens.len(),
+        max_tokens.saturating_mul(2),
+    );
+    match prompt.saturating_add(max_tokens) > slots {
+        true => Err(Refusal::TooLong {
+            prompt,
+            max_tokens,
+            limit: slots,
+        }),
+        false => Ok(()),
+    }
+}
+
 /// Checks that the bytes removed from a prompt can be restored. Their agreement with the grammar is checked
 /// separately.
 pub(super) fn check_healed(request: &Request) -> Result<(), Refusal> {

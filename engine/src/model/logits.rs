@@ -88,6 +88,12 @@ impl Logits {
         values.chunks_exact_mut(self.width.max(1))
     }
 
+    /// Returns the rows to be changed, whose measures are dropped.
+    pub(crate) fn changed_rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, f32> {
+        self.measures = None;
+        self.rows_mut()
+    }
+
     /// Returns copies of these rows, with their measures.
     pub(crate) fn select(&self, rows: &[usize]) -> Logits {
         let values: Vec<f32> = rows.iter().flat_map(|&row| self.row(row)).copied().collect();

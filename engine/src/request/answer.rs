@@ -3,7 +3,7 @@
 use crate::error::EngineError;
 use crate::metrics::meters::Times;
 use crate::request::options::Weighed;
-use lexiform_law::LawTag;
+use lexiform_law::{Contrast, LawTag};
 use std::sync::Arc;
 
 /// An event of a request. Events arrive on the engine's threads: a sink must not block.
@@ -108,6 +108,15 @@ pub enum Origin {
     Given,
 }
 
+/// The contrast that an answer was drawn with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contrasted {
+    /// How the rows were combined.
+    pub contrast: Contrast,
+    /// The number of tokens of the other prompt.
+    pub prompt_tokens: usize,
+}
+
 /// The result of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -115,6 +124,8 @@ pub struct Outcome {
     pub finish: Finish,
     /// The law that the answer was drawn from.
     pub law: LawTag,
+    /// The contrast by which the rows of the model were combined with those after another prompt.
+    pub contrast: Option<Contrasted>,
     /// `ln P(w)` of the answer under the *warped* model: after penalties, bias, temperature and, where these
     /// cut before the mask, filters, but before the mask (at temperature 0: as at temperature 1). It is not
     /// the model's own probability, which [`Event::Token::logprob`] reports, and lacks the end token if its

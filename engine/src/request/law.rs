@@ -21,6 +21,7 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
         top_n_sigma,
         epsilon_cutoff,
         eta_cutoff,
+        bregman_lambda,
         mirostat,
         repetition_penalty,
         presence_penalty,
@@ -36,6 +37,7 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
         top_n_sigma,
         epsilon_cutoff,
         eta_cutoff,
+        bregman_lambda,
         mirostat,
         repetition_penalty,
         presence_penalty,
@@ -46,7 +48,7 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
     Warper::new(warping, order(request)).map_err(|error| refusal(&error, temperature))
 }
 
-fn refusal(error: &LawError, temperature: f32) -> Refusal {
+pub(crate) fn refusal(error: &LawError, temperature: f32) -> Refusal {
     match *error {
         LawError::OutOfRange {
             name,

@@ -1,6 +1,6 @@
 //! The settings that warp the model's distribution, and the seed.
 
-use lexiform_law::Mirostat;
+use lexiform_law::{Contrast, Mirostat};
 
 /// How the model's probabilities are warped before the law sees them. Defaults to greedy decoding.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,9 @@ pub struct Sampling {
     pub epsilon_cutoff: f32,
     /// Like `epsilon_cutoff`, with a bound that falls as the entropy grows; 0 keeps all.
     pub eta_cutoff: f32,
+    /// Chooses how many of the most likely tokens to keep by itself: the fewest tokens whose distance from
+    /// the row, plus this for each of them, is least; 0 keeps all.
+    pub bregman_lambda: f32,
     /// Steers the surprise of the answer. Only under the local law.
     pub mirostat: Option<Mirostat>,
     /// The seed of all random numbers: the same request with the same seed gives the same tokens.
@@ -40,6 +43,20 @@ pub struct Sampling {
     pub penalty_scope: PenaltyScope,
     /// Added to the logits of single tokens.
     pub logit_bias: Vec<(u32, f32)>,
+    /// Combines the rows of the model with those that it has after another prompt, before anything else: the
+    /// combined rows are the model's from then on, for laws, filters, drafts, searches and probabilities.
+    pub contrast: Option<ContrastPrompt>,
+}
+
+/// Another prompt that an answer is contrasted with, as in contrastive decoding and classifier-free guidance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContrastPrompt {
+    /// The tokens that the answer follows; at least one.
+    pub tokens: Vec<u32>,
+    /// How the rows after the prompt, the expert's, and those after these tokens, the amateur's, are
+    /// combined. Under laws that cut before the mask the most plausible token is one of all; under the
+    /// others, of those that the grammar allows.
+    pub contrast: Contrast,
 }
 
 /// The tokens that penalties concern.
@@ -77,6 +94,7 @@ impl Default for Sampling {
             top_n_sigma: None,
             epsilon_cutoff: 0.0,
             eta_cutoff: 0.0,
+            bregman_lambda: 0.0,
             mirostat: None,
             seed: 0,
             stream: 0,
@@ -85,6 +103,7 @@ impl Default for Sampling {
             frequency_penalty: 0.0,
             penalty_scope: PenaltyScope::All,
             logit_bias: Vec::new(),
+            contrast: None,
         }
     }
 }

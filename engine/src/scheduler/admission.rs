@@ -164,22 +164,20 @@ impl Scheduler {
     /// Admits a sequence if its tokens fit beside those of the running ones. Returns how many tokens must be
     /// fed.
     fn admit_one(&mut self, mut sequence: Sequence, blocks: &mut Blocks) -> Option<usize> {
-        let (table, covered) = blocks.take_over(&sequence.text.tokens);
-        let missing = blocks.missing(&table, sequence.text.tokens.len());
+        sequence.extend(blocks);
+        let missing = sequence.missing_blocks(blocks);
         // One block more, so that the sequence does not have to give way at its first token.
         while missing >= blocks.free() && !self.running.is_empty() {
-            let Some(victim) = self.in_the_way_of(&sequence, table.blocks().len() + missing) else {
-                blocks.release(table);
+            let Some(victim) = self.in_the_way_of(&sequence, sequence.blocks() + missing) else {
+                forget_cache(&mut sequence, blocks);
                 self.waiting.push_front(sequence);
                 return None;
             };
             self.preempt(victim, blocks);
         }
-        sequence.text.table = table;
-        sequence.text.computed = covered;
         if sequence.report.place.take().is_some() {
             sequence.report.begun.store(true, Ordering::Relaxed);
-            sequence.text.cached = covered;
+            sequence.text.cached = sequence.text.computed;
             sequence.report.moments.admitted();
         }
         let unfed = sequence.unfed();
@@ -197,7 +195,7 @@ impl Scheduler {
         let (owner, priority) = (&sequence.request.limits.owner, sequence.request.limits.priority);
         let fair = 2 * (self.blocks_of(owner) + needed + 1);
         let held = |index: usize| self.blocks_of(self.owner_of(index));
-        let holds = |index: usize| !self.running[index].text.table.blocks().is_empty();
+        let holds = |index: usize| self.running[index].blocks() > 0;
         if let Some(idle) = self.last_idle(holds) {
             return Some(idle);
         }

@@ -9,14 +9,15 @@
 //! Blocks are reserved in another order, tokens of texts before drafts: a draft is a wager for
 //! which no other sequence pays.
 
+mod drafts;
+
 use super::pace::Pace;
 use super::turns::Turns;
 use super::{Scheduler, forget_cache};
 use crate::blocks::{Beginning, Blocks};
 use crate::config::EngineConfig;
 use crate::fairness::pool::Owner;
-use crate::sequence::{Phase, Sequence};
-use crate::speculation::policy::{Base, CandidateDraft};
+use crate::sequence::Phase;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -33,7 +34,7 @@ const PASSES_OF_A_TURN: u64 = 8;
 
 /// One sequence's part of a pass: an index into the running sequences, and how many of its tokens are fed.
 /// Its drafts are fed too if this reaches the end of its tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     pub(crate) index: usize,
     pub(crate) feed: usize,
@@ -41,13 +42,34 @@ pub(crate) struct Work {
     pub(crate) rows: usize,
     /// The number of its first row in the pass.
     pub(crate) first_row: usize,
+    /// How many tokens of the second text of a [contrast](crate::sequence::amateur) are fed: a piece of its
+    /// prompt, and then nothing else is; or its last one, beside the rows, and the drafts after it.
+    pub(crate) amateur: usize,
+    /// The number of the first of the second text's rows in the pass, of which there are as many.
+    pub(crate) amateur_row: usize,
 }
 
 impl Work {
     /// Returns how many of its tokens are fed without a row: all of a piece of a prompt, except for the last
     /// one if a token is drawn after it.
     pub(crate) fn of_prompt(&self) -> usize {
-        self.feed.saturating_sub(self.rows.min(1))
+        (self.feed + self.amateur).saturating_sub(self.rows.min(1) + self.amateur_rows().min(1))
+    }
+
+    /// Returns the number of tokens fed, with the drafts.
+    pub(crate) fn tokens(&self) -> usize {
+        let drafts = self.rows.saturating_sub(1) + self.amateur_rows().saturating_sub(1);
+        self.feed + self.amateur + drafts
+    }
+
+    /// Returns the number of rows of the second text.
+    pub(crate) fn amateur_rows(&self) -> usize {
+        if self.amateur > 0 { self.rows } else { 0 }
+    }
+
+    /// Returns the numbers of the second text's rows in the pass.
+    pub(crate) fn all_amateur_rows(&self) -> Range<usize> {
+        self.amateur_row..self.amateur_row + self.amateur_rows()
     }
 
     /// Returns the numbers of its rows in the pass.
@@ -200,6 +222,10 @@ impl Scheduler {
             work.first_row = rows;
             rows += work.rows;
         }
+        for work in &mut plan.works {
+            work.amateur_row = rows;
+            rows += work.amateur_rows();
+        }
         self.count(&plan.works);
         plan.works
     }
@@ -209,10 +235,8 @@ impl Scheduler {
         for work in works {
             let sequence = &mut self.running[work.index];
             sequence.text.last_pass = self.passes;
-            let drafts = work.rows.saturating_sub(1);
-            sequence.feeds_drafts(drafts);
-            self.share
-                .serve(&sequence.request.limits.owner, work.feed + drafts);
+            sequence.feeds_drafts(work.rows.saturating_sub(1));
+            self.share.serve(&sequence.request.limits.owner, work.tokens());
         }
     }
 
@@ -230,11 +254,10 @@ impl Scheduler {
         }
         let sequence = &mut self.running[index];
         let is_prompt = sequence.unfed() > 1;
-        // Other sequences may have computed the next blocks since this one was admitted or sat out.
-        sequence.text.computed = sequence
-            .text
-            .computed
-            .max(blocks.extend(&mut sequence.text.table, &sequence.text.tokens));
+        sequence.extend(blocks);
+        if sequence.amateur_behind() > 0 {
+            return self.plan_amateur(index, plan, blocks);
+        }
         let feed = sequence.unfed().min(plan.room());
         let end = sequence.text.computed + feed;
         let beginning = (feed > 1)
@@ -249,156 +272,65 @@ impl Scheduler {
         let draws = sequence.phase != Phase::Reading && feed == sequence.unfed();
         match (draws, is_prompt) {
             (false, _) => sequence.draft.drafts.clear(),
-            (true, true) => sequence.draft.drafts.truncate(plan.room() - feed),
+            (true, true) => {
+                let room = (plan.room() - feed) / sequence.draft_cost();
+                sequence.draft.drafts.truncate(room);
+            }
             (true, false) => {}
         }
         let drafts = if is_prompt { sequence.draft.drafts.len() } else { 0 };
-        while !blocks.reserve(&mut self.running[index].text.table, end - feed, end) {
-            if self.give_way(index, plan, blocks) == index {
-                return;
-            }
+        let amateur = usize::from(draws && sequence.amateur.is_some());
+        if !self.reserve(index, feed, plan, blocks) {
+            return;
         }
         plan.beginnings.extend(beginning);
-        plan.budget -= feed + drafts;
         let rows = if draws { 1 + drafts } else { 0 };
-        plan.works.push(Work {
+        let work = Work {
             index,
             feed,
             rows,
-            first_row: 0,
-        });
+            amateur,
+            ..Work::default()
+        };
+        // The last token of a second text may be one more than there is room for.
+        plan.budget = plan.budget.saturating_sub(work.tokens());
+        plan.works.push(work);
     }
 
-    /// Feeds as many of the drafts of the sequences planned so far as [pay](crate::speculation::policy) and
-    /// as there is room for.
-    fn plan_drafts(&mut self, plan: &mut PassPlan) {
-        let drawing = || plan.works.iter().enumerate().filter(|(_, work)| work.rows > 0);
-        let (mut candidates, mut has_drafts): (Vec<CandidateDraft>, bool) = (Vec::new(), false);
-        for (number, work) in drawing() {
-            let sequence = &mut self.running[work.index];
-            sequence.consult(&mut self.policy);
-            has_drafts |= !sequence.draft.drafts.is_empty();
-            candidates.extend(
-                self.policy
-                    .candidates(number, &sequence.draft.drafts, &sequence.draft.record),
-            );
-        }
-        if !has_drafts {
+    /// Plans a piece of the second text of a sequence, before whose last token nothing else of the sequence is
+    /// fed.
+    fn plan_amateur(&mut self, index: usize, plan: &mut PassPlan, blocks: &mut Blocks) {
+        let sequence = &mut self.running[index];
+        sequence.draft.drafts.clear();
+        let amateur = sequence.amateur_behind().min(plan.room());
+        if !self.reserve(index, 0, plan, blocks) {
             return;
         }
-        let base = Base {
-            tokens: drawing().map(|(_, work)| work.feed).sum(),
-            drawing: drawing().count(),
-            prompts: plan.reserved,
-        };
-        let taken = self.policy.choose(base, &mut candidates);
-        candidates.truncate(taken);
-        let number_of_drafts = |work: &Work| self.running[work.index].draft.drafts.len();
-        let mut is_kept: Vec<Vec<bool>> = plan
-            .works
-            .iter()
-            .map(|work| vec![false; number_of_drafts(work)])
-            .collect();
-        candidates
-            .iter()
-            .for_each(|candidate| is_kept[candidate.of][candidate.node] = true);
-        for (number, work) in drawing() {
-            let sequence = &mut self.running[work.index];
-            // A bandit feeds drafts by its own rules, so being left out says nothing about them.
-            if sequence.draft.record.play.is_none() {
-                sequence.hear_of_drafts(&is_kept[number]);
-            }
-        }
-        let left_out = self.left_out(plan, &mut candidates);
-        left_out
-            .iter()
-            .for_each(|candidate| is_kept[candidate.of][candidate.node] = false);
-        plan.budget -= candidates.len();
-        candidates
-            .iter()
-            .for_each(|candidate| plan.works[candidate.of].rows += 1);
-        for (work, is_kept) in plan.works.iter().zip(is_kept) {
-            let sequence = &mut self.running[work.index];
-            sequence.keep_drafts(&is_kept);
-            self.policy
-                .price(base, &sequence.draft.drafts, &mut sequence.draft.record);
-        }
-    }
-
-    /// Removes the candidate drafts for which the pass has no room: the drafts of the most served owners, and
-    /// within one owner those that are least likely to be confirmed.
-    fn left_out(&self, plan: &PassPlan, candidates: &mut Vec<CandidateDraft>) -> Vec<CandidateDraft> {
-        let room = plan.room();
-        if candidates.len() <= room {
-            return Vec::new();
-        }
-        let served = |candidate: &CandidateDraft| {
-            let owner = &self.running[plan.works[candidate.of].index].request.limits.owner;
-            self.share.of(owner)
-        };
-        // The sort is stable, and the chances of one sequence decrease, so its first drafts come first.
-        candidates.sort_by(|one, other| {
-            served(one)
-                .cmp(&served(other))
-                .then(other.chance.total_cmp(&one.chance))
+        plan.budget -= amateur;
+        plan.works.push(Work {
+            index,
+            amateur,
+            ..Work::default()
         });
-        candidates.split_off(room)
     }
 
-    /// Sets how far the draft model may lengthen the drafts of the sequences that it drafts for: as far as it
-    /// pays, by what is known before it draws.
-    pub(crate) fn plan_model(&mut self, takes_part: impl Fn(&Sequence) -> bool) {
-        let draws = |sequence: &Sequence| sequence.is_ready() && sequence.unfed() == 1;
-        let drawing = self.running.iter().filter(|&sequence| draws(sequence)).count();
-        let reads = |sequence: &&Sequence| sequence.is_ready() && sequence.unfed() > 1;
-        let prompts = self.running.iter().filter(reads).map(Sequence::unfed).sum();
-        let mut candidates: Vec<CandidateDraft> = Vec::new();
-        for (index, sequence) in self.running.iter_mut().enumerate() {
-            sequence.draft.reach = 0;
-            if takes_part(sequence) {
-                sequence.consult(&mut self.policy);
-                let (drafts, record) = (&sequence.draft.drafts[..], &sequence.draft.record);
-                let more = sequence.room().saturating_sub(drafts.len()).min(OF_MODEL);
-                let behind = (more, sequence.request.speculation.candidates);
-                let tip = self.policy.tip(drafts, record);
-                candidates.extend(self.policy.candidates(index, drafts, record));
-                candidates.extend(self.policy.bets_on_model(index, (drafts, tip, record), behind));
-                sequence.draft.tip = tip;
+    /// Reserves the blocks of a sequence for this many of its tokens, or of its second text if none of them
+    /// are fed. Others may have to give way; returns `false` if it is this one.
+    fn reserve(&mut self, index: usize, feed: usize, plan: &mut PassPlan, blocks: &mut Blocks) -> bool {
+        let room = plan.room();
+        while !self.running[index].reserve((feed, 0), room, blocks) {
+            if self.give_way(index, plan, blocks) == index {
+                return false;
             }
         }
-        let base = Base {
-            tokens: drawing,
-            drawing,
-            prompts,
-        };
-        let taken = self.policy.choose(base, &mut candidates);
-        for candidate in candidates[..taken].iter().filter(|candidate| candidate.round > 0) {
-            let reach = &mut self.running[candidate.of].draft.reach;
-            *reach = (candidate.node + 1).max(*reach);
-        }
-    }
-
-    /// Reserves the blocks of drafts, as far as there are free ones. The last drafts are dropped first: this
-    /// way, whether a draft is verified does not depend on the drafts after it, which depend on its token.
-    fn reserve_drafts(&mut self, plan: &mut PassPlan, blocks: &mut Blocks) {
-        for work in plan.works.iter_mut().filter(|work| work.rows > 1) {
-            let sequence = &mut self.running[work.index];
-            let (from, text) = (sequence.text.computed, sequence.text.computed + work.feed);
-            while !sequence.draft.drafts.is_empty()
-                && !blocks.reserve(&mut sequence.text.table, from, text + sequence.draft.drafts.len())
-            {
-                sequence.draft.drafts.pop();
-            }
-            work.rows = 1 + sequence.draft.drafts.len();
-        }
+        true
     }
 
     /// Takes the blocks of a sequence of the owner that holds the most of them: the last admitted one among
     /// those with the owner's lowest priority. Returns its index.
     fn give_way(&mut self, index: usize, plan: &mut PassPlan, blocks: &mut Blocks) -> usize {
         let holding = |other: usize| {
-            !plan.preempted.contains(&other)
-                && (other == index || !self.running[other].text.table.blocks().is_empty())
+            !plan.preempted.contains(&other) && (other == index || self.running[other].blocks() > 0)
         };
         let candidates = (0..self.running.len()).filter(|&other| holding(other));
         let most = |&other: &usize| (self.blocks_of(self.owner_of(other)), other);

@@ -10,6 +10,7 @@ mod cautious;
 #[allow(dead_code, reason = "the tests of kernels use the rest")]
 mod checkpoint;
 mod company;
+mod contrast;
 mod counted;
 mod decoding;
 mod device;

@@ -292,6 +292,11 @@ fn sample(outcome: &Outcome) -> Sample {
         attempts: outcome.attempts,
         drafted: outcome.drafted,
         accepted: outcome.accepted,
+        contrast: outcome.contrast.map(|with| response::Contrast {
+            beta: with.contrast.amateur,
+            alpha: with.contrast.alpha,
+            prompt_tokens: with.prompt_tokens,
+        }),
         diagnostics: outcome.diagnostics.map(diagnostics),
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
 use lexiform_engine::{
-    Constraints, Draw, Grammar, LogprobsOf, OnBudget, PenaltyScope, Reporting, Request, Sampling, Search,
-    Speculation, Task, Verification,
+    Constraints, ContrastPrompt, Draw, Grammar, LogprobsOf, OnBudget, PenaltyScope, Reporting, Request,
+    Sampling, Search, Speculation, Task, Verification,
 };
 
 use crate::grammars::enforcement;
@@ -257,7 +257,7 @@ pub fn compiled(
 pub fn engine_requests(
     served: &ServedModel,
     generation: &Generation,
-    prompts: Vec<Vec<u32>>,
+    (prompts, contrast): (Vec<Vec<u32>>, Option<&ContrastPrompt>),
     grammar: Option<&Grammar>,
     logprobs: Option<u8>,
 ) -> Result<Vec<Request>, ApiError> {
@@ -285,7 +285,7 @@ pub fn engine_requests(
     };
     let mut requests = Vec::with_capacity(prompts.len());
     for (number, prompt) in prompts.into_iter().enumerate() {
-        let max_tokens = room(served, prompt.len(), generation.max_tokens)?;
+        let max_tokens = room_of_two(served, (&prompt, contrast), generation.max_tokens)?;
         let stream = u32::try_from(number * streams).unwrap_or(u32::MAX);
         // The owner and the deadline are set when the request is submitted, and the monitors are compiled
         // where the language is known.
@@ -297,7 +297,10 @@ pub fn engine_requests(
                 ..Constraints::default()
             },
             task: task.clone(),
-            sampling: sampling(served, generation, (seed, stream)),
+            sampling: Sampling {
+                contrast: contrast.cloned(),
+                ..sampling(served, generation, (seed, stream))
+            },
             speculation: speculation(generation),
             reporting,
             batch_invariant: generation.batch_invariant,
@@ -421,6 +424,31 @@ pub(crate) fn room(served: &ServedModel, prompt: usize, wanted: Option<usize>) -
     Ok(wanted.unwrap_or(room).min(room))
 }
 
+/// Returns the maximum number of tokens of an answer after a prompt, and after another one that it is contrasted
+/// with: each must fit the context, and both the cache.
+fn room_of_two(
+    served: &ServedModel,
+    (prompt, contrast): (&[u32], Option<&ContrastPrompt>),
+    wanted: Option<usize>,
+) -> Result<usize, ApiError> {
+    let Some(with) = contrast else {
+        return room(served, prompt.len(), wanted);
+    };
+    let other = room(served, with.tokens.len(), wanted).map_err(|error| error.about("contrast"))?;
+    let positions = served.engine().cache_positions();
+    let both = positions.saturating_sub(prompt.len() + with.tokens.len()) / 2;
+    if both == 0 {
+        let message = format!(
+            "The prompt and the one that it is contrasted with have {} and {} tokens; the cache has {positions}.",
+            prompt.len(),
+            with.tokens.len()
+        );
+        let param = Some("contrast".to_owned());
+        return Err(ApiError::invalid("context_length_exceeded", param, message));
+    }
+    Ok(room(served, prompt.len(), wanted)?.min(other).min(both))
+}
+
 fn check_tokens(served: &ServedModel, generation: &Generation) -> Result<(), ApiError> {
     let len = served.vocabulary().len();
     let biased = generation
@@ -474,6 +502,7 @@ fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64,
         top_n_sigma: filters.top_n_sigma,
         epsilon_cutoff: filters.epsilon_cutoff.unwrap_or(defaults.epsilon_cutoff),
         eta_cutoff: filters.eta_cutoff.unwrap_or(defaults.eta_cutoff),
+        bregman_lambda: filters.bregman_lambda.unwrap_or(0.0),
         mirostat: filters.mirostat,
         seed,
         stream,
@@ -485,5 +514,6 @@ fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64,
         // The language of the answer decides.
         penalty_scope: PenaltyScope::All,
         logit_bias: generation.logit_bias.clone(),
+        contrast: None,
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lexiform_engine::Request;
+use lexiform_engine::{ContrastPrompt, Request};
 use serde_json::Value;
 
 use crate::answer::builder::AnswerBuilder;
@@ -25,7 +25,7 @@ use crate::grammars::{enforcement, report};
 use crate::model::running::refused;
 use crate::model::served::ServedModel;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
-use crate::request::{healing, monitors, penalties, prompt, rewriting};
+use crate::request::{contrast, healing, monitors, penalties, prompt, rewriting};
 use crate::wire;
 use crate::wire::chat::ChatRequest;
 use crate::wire::constraint::Constraint;
@@ -86,6 +86,24 @@ enum Boundary {
     Healed,
 }
 
+/// The prompts of a request.
+struct Prompts {
+    all: Vec<Vec<u32>>,
+    boundary: Boundary,
+    /// The prompt that the answers are contrasted with.
+    contrast: Option<ContrastPrompt>,
+}
+
+impl From<Vec<Vec<u32>>> for Prompts {
+    fn from(all: Vec<Vec<u32>>) -> Self {
+        Prompts {
+            all,
+            boundary: Boundary::Prompt,
+            contrast: None,
+        }
+    }
+}
+
 /// The engine's requests, and the constraint that they obey.
 struct SampleRequest {
     requests: Vec<Request>,
@@ -101,7 +119,11 @@ impl SampleRequest {
     fn new(
         served: &ServedModel,
         generation: &Generation,
-        (prompts, boundary): (Vec<Vec<u32>>, Boundary),
+        Prompts {
+            all,
+            boundary,
+            contrast,
+        }: Prompts,
         language: Language,
         logprobs: Option<u8>,
         interest: &Interest,
@@ -109,7 +131,8 @@ impl SampleRequest {
         let begun = Instant::now();
         let compiled = prompt::compiled(served, &language, interest)?;
         let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
-        let mut requests = prompt::engine_requests(served, generation, prompts, grammar, logprobs)?;
+        let mut requests =
+            prompt::engine_requests(served, generation, (all, contrast.as_ref()), grammar, logprobs)?;
         if boundary == Boundary::Healed {
             healing::heal(served, &language, &mut requests, interest)?;
         }
@@ -243,10 +266,14 @@ fn conversation(
         request,
         PromptTokenizer::of_prompt(served, "messages", interest),
     )?;
+    let prompts = Prompts {
+        contrast: contrast::of(served, generation, Some(request), interest)?,
+        ..vec![chat.tokens].into()
+    };
     let mut samples = SampleRequest::new(
         served,
         generation,
-        (vec![chat.tokens], Boundary::Prompt),
+        prompts,
         chat.language,
         request.logprobs.or(request.token_details.map(|_| 0)),
         interest,
@@ -301,7 +328,11 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
         true => Boundary::Healed,
         false => Boundary::Prompt,
     };
-    let prompts = (prompts, boundary);
+    let prompts = Prompts {
+        all: prompts,
+        boundary,
+        contrast: contrast::of(served, generation, None, interest)?,
+    };
     let mut samples = SampleRequest::new(served, generation, prompts, language, request.logprobs, interest)?;
     let extras = Extras {
         logprobs: request.logprobs.is_some(),
@@ -342,7 +373,7 @@ pub fn rewrite(
         &generation,
         interest,
     )?;
-    let prompts = (vec![chat.tokens], Boundary::Prompt);
+    let prompts = vec![chat.tokens].into();
     let mut samples = SampleRequest::new(served, &generation, prompts, chat.language, None, interest)
         .map_err(|error| error.inside("rewrite", INSIDE))?;
     // The language of the text alone, without a thought before it: the draft is repaired by its grammar, and

@@ -123,6 +123,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     let mut tools = tools::read(&mut fields, Spelling::Nested, &mut problems);
     generation.settle_writing(&mut fields, tools.calls.as_mut(), &mut problems);
     settle(&mut generation, tools.calls.as_ref(), &mut problems);
+    generation.fits_contrast(true, &mut problems);
     let effort = fields.string("reasoning_effort", &mut problems);
     let template_arguments = template_arguments(&mut fields, effort, &mut problems);
     let logprobs = generation::chat_logprobs(&mut fields, &mut problems);
@@ -235,13 +236,15 @@ pub(crate) fn template_arguments(
     arguments
 }
 
-fn messages(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
+/// Takes the messages of a conversation.
+pub(super) fn messages(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
+    let path = fields.path("messages");
     let items = fields.array_of("messages", MESSAGES, "messages", problems);
     items
         .unwrap_or_default()
         .into_iter()
         .enumerate()
-        .filter_map(|(index, item)| message(&format!("messages[{index}]"), item, problems))
+        .filter_map(|(index, item)| message(&format!("{path}[{index}]"), item, problems))
         .collect()
 }
 

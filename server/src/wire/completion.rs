@@ -43,6 +43,7 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
     let mut generation = generation::read(&mut fields, &mut problems);
     generation.settle_writing(&mut fields, None, &mut problems);
     generation.not_a_chat(&mut problems);
+    generation.fits_contrast(false, &mut problems);
     let prompts = prompts(&mut fields, &mut problems);
     let logprobs = generation::completion_logprobs(&mut fields, &mut problems);
     let token_healing = fields.boolean("token_healing", &mut problems).unwrap_or(false);
@@ -78,6 +79,15 @@ fn healed(generation: &Generation, problems: &mut Problems) {
     for (param, _) in combined.into_iter().filter(|(_, is_there)| *is_there) {
         problems.invalid(param, "cannot be combined with token_healing");
     }
+}
+
+/// Takes one prompt: a text, or tokens.
+pub(super) fn one_prompt(fields: &mut Fields, problems: &mut Problems) -> Option<Prompt> {
+    let read = fields.take("prompt").as_ref().and_then(prompt);
+    if read.is_none() {
+        problems.invalid(fields.path("prompt"), "expected a text or an array of tokens");
+    }
+    read
 }
 
 /// Takes a text, tokens, or a list of either.

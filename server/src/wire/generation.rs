@@ -1,6 +1,7 @@
 //! The fields that all generating routes share: length, sampling, law, streaming, constraint.
 
 mod choose;
+mod contrast;
 mod drafts;
 mod effects;
 mod filters;
@@ -21,6 +22,7 @@ use super::constraint::{self, Constraint, Source};
 use super::fields::{Fields, Problems};
 
 pub use choose::Choose;
+pub use contrast::{Contrast, OtherPrompt};
 pub use drafts::Drafts;
 pub use filters::Filters;
 pub use penalties::PenaltyScope;
@@ -143,6 +145,8 @@ pub struct Generation {
     pub penalty_scope: Option<PenaltyScope>,
     /// The tokens whose logits are biased, each with the number that is added.
     pub logit_bias: Vec<(u32, f32)>,
+    /// Another prompt that the answer is contrasted with.
+    pub contrast: Option<Contrast>,
     /// The texts that end the output.
     pub stop: Vec<String>,
     /// `true` if the stop text stays in the output.
@@ -250,6 +254,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
             .unwrap_or(0.0),
         penalty_scope: penalties::read(fields, problems),
         logit_bias: logit_bias(fields, problems),
+        contrast: Contrast::read(fields, problems),
         stop: stop(fields, problems),
         include_stop: fields
             .boolean("include_stop_str_in_output", problems)
@@ -376,6 +381,7 @@ impl Generation {
             frequency_penalty: 0.0,
             penalty_scope: None,
             logit_bias: Vec::new(),
+            contrast: None,
             stop: Vec::new(),
             include_stop: false,
             stop_tokens: Vec::new(),
@@ -396,6 +402,13 @@ impl Generation {
             confidence: false,
             enum_scores: false,
             extent: Extent::Inexact,
+        }
+    }
+
+    /// Refuses a contrast whose prompt is not of the kind that the route takes.
+    pub(crate) fn fits_contrast(&self, is_chat: bool, problems: &mut Problems) {
+        if let Some(contrast) = &self.contrast {
+            contrast.fits(is_chat, problems);
         }
     }
 

@@ -547,9 +547,23 @@ pub struct Sample {
     pub drafted: usize,
     /// The number of drafted tokens that were kept.
     pub accepted: usize,
+    /// How the rows of the model were combined with those after another prompt, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contrast: Option<Contrast>,
     /// The diagnostics of a law that draws several texts for an answer.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Diagnostics>,
+}
+
+/// The contrast that a sample was drawn with.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Contrast {
+    /// The weight of the difference to the rows after the other prompt.
+    pub beta: f32,
+    /// The least share of the probability of the likeliest token that a token must have.
+    pub alpha: f32,
+    /// The number of tokens of the other prompt.
+    pub prompt_tokens: usize,
 }
 
 #[cfg(test)]

@@ -94,6 +94,7 @@ fn length(fields: &mut Fields, problems: &mut Problems) -> Generation {
     let tokens = fields.integer("max_output_tokens", 1, i64::from(u32::MAX), problems);
     let mut generation = generation::read(fields, problems);
     generation.not_a_chat(problems);
+    generation.fits_contrast(true, problems);
     if let Some(tokens) = tokens {
         generation.max_tokens = Some(tokens as usize);
     }

@@ -21,17 +21,18 @@ use crate::grammar::masks::Bounds;
 use crate::model::Model;
 use crate::model::flight::{Ask, Flight};
 use crate::model::logits::{Logits, Row};
+use crate::request::law::masks_before_filters;
 use crate::sampling::crew;
 use crate::sampling::inquiry::Inquiry;
 use crate::sampling::observed::{self, LIKELIEST, Turn};
 use crate::sampling::write::{Writer, Written};
-use crate::sampling::{Columns, Found, Likely, can_stay};
+use crate::sampling::{Columns, Found, Likely, can_stay, not_a_law};
 use crate::scheduler::pass::Work;
 use crate::sequence::Sequence;
 use crate::sequence::past::Counted;
 use crate::speculation::draft::{Draft, path};
 use lexiform::Mask;
-use lexiform_law::{Allowed, Drawn, Seeded};
+use lexiform_law::{Allowed, Contrast, Drawn, Seeded};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -44,6 +45,8 @@ struct Task<'a> {
     sequence: &'a mut Sequence,
     /// The indices of its rows in the pass.
     rows: Range<usize>,
+    /// The indices of the rows of its second text, if it has one.
+    amateur_rows: Range<usize>,
     /// The tokens allowed at each row, if there is a grammar.
     masks: Option<Vec<Bounds>>,
     /// The tokens that the penalties of each row concern, if there are penalties.
@@ -90,6 +93,7 @@ impl Core {
         for row in logits.rows_mut() {
             self.columns.clean(row);
         }
+        contrast(flight, &mut tasks, &mut logits, &self.columns)?;
         let is_watched = tasks.iter().any(|task| task.sequence.is_watched());
         if is_watched {
             let aside = ask_monitors(&mut self.grammar_tasks, tasks, &logits, &self.columns);
@@ -143,6 +147,7 @@ fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
             number,
             sequence,
             rows: work.all_rows(),
+            amateur_rows: work.all_amateur_rows(),
             masks,
             counted: Vec::new(),
             drawn: None,
@@ -284,12 +289,39 @@ fn find_likely(flight: &mut dyn Flight, tasks: &mut [Task<'_>], turn: Turn) {
     }
 }
 
+/// Combines the rows of the sequences whose rows are a contrast with those of their second texts. `logits` has
+/// the rows of the tasks that the device did not draw for, one after the other.
+fn contrast(
+    flight: &mut dyn Flight,
+    tasks: &mut [Task<'_>],
+    logits: &mut Logits,
+    columns: &Columns,
+) -> Result<(), EngineError> {
+    let wanted: Vec<usize> = tasks.iter().flat_map(|task| task.amateur_rows.clone()).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut amateurs = flight.rows(&wanted)?;
+    amateurs.rows_mut().for_each(|row| columns.clean(row));
+    let mut amateurs = (0..wanted.len()).map(|row| amateurs.row(row));
+    let mut rows = logits.changed_rows_mut();
+    for task in tasks.iter_mut().filter(|task| task.drawn.is_none()) {
+        let experts = rows.by_ref().take(task.rows.len());
+        match &task.sequence.request.sampling.contrast {
+            Some(with) => task.combine(with.contrast, experts, &mut amateurs)?,
+            None => experts.for_each(drop),
+        }
+    }
+    Ok(())
+}
+
 /// A task without its sequence, while that is elsewhere.
 struct Aside {
     number: usize,
     /// The identity of the sequence.
     sequence: u64,
     rows: Range<usize>,
+    amateur_rows: Range<usize>,
     masks: Option<Vec<Bounds>>,
     drawn: Option<Vec<Option<Drawn>>>,
     likely: Vec<Likely>,
@@ -317,6 +349,7 @@ fn ask_monitors(
             number: task.number,
             sequence: task.sequence.id.number,
             rows: task.rows,
+            amateur_rows: task.amateur_rows,
             masks: task.masks,
             drawn: task.drawn,
             likely: task.likely,
@@ -334,6 +367,7 @@ fn rejoined(running: &mut [Sequence], aside: Vec<Aside>) -> Vec<Task<'_>> {
             number: aside.number,
             sequence,
             rows: aside.rows,
+            amateur_rows: aside.amateur_rows,
             masks: aside.masks,
             counted: Vec::new(),
             drawn: aside.drawn,
@@ -353,6 +387,22 @@ impl Task<'_> {
     /// Returns `true` if its rows can stay where they were computed.
     fn can_stay(&self) -> bool {
         can_stay(self.sequence) && !self.is_narrowed()
+    }
+
+    /// Combines its rows with those of its second text.
+    fn combine<'r>(
+        &self,
+        contrast: Contrast,
+        experts: impl Iterator<Item = &'r mut [f32]>,
+        amateurs: impl Iterator<Item = &'r [f32]>,
+    ) -> Result<(), EngineError> {
+        let masks = self.masks.as_ref();
+        let masks = masks.filter(|_| masks_before_filters(&self.sequence.request));
+        for (number, (expert, amateur)) in experts.zip(amateurs).enumerate() {
+            let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[number].mask.words()));
+            contrast.combine(expert, amateur, allowed).map_err(not_a_law)?;
+        }
+        Ok(())
     }
 
     /// Returns `true` if its draws depend on the tokens before its rows, and are not made in memory anyway.

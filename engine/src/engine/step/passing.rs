@@ -30,8 +30,7 @@ impl Core {
             return None;
         }
         let asked = self.ask_for_masks(&works);
-        let drafts = works.iter().map(|work| work.rows.saturating_sub(1));
-        let tokens = works.iter().map(|work| work.feed).chain(drafts).sum();
+        let tokens = works.iter().map(Work::tokens).sum();
         self.meters.pass_tokens.observe(tokens as f64);
         let begun = Instant::now();
         Some(Pass {
@@ -106,28 +105,12 @@ impl Core {
 
     fn submit(&mut self, works: &[Work]) -> Result<Box<dyn Flight>, EngineError> {
         let running = &self.scheduler.running;
-        let fed: Vec<Vec<u32>> = works
-            .iter()
-            .map(|work| fed_tokens(&running[work.index], work))
-            .collect();
-        let trees = works.iter().map(|work| match work.rows {
-            0 => None,
-            _ => parents(&running[work.index].draft.drafts),
-        });
-        let trees: Vec<Option<Vec<u16>>> = trees.collect();
-        let mut feeds = Vec::with_capacity(works.len());
-        for ((work, tokens), parents) in works.iter().zip(&fed).zip(&trees) {
-            let sequence = &running[work.index];
-            let table = sequence.text.table.blocks();
-            feeds.push(Feed {
-                tokens,
-                start: sequence.text.computed,
-                table,
-                rows: work.rows,
-                parents: parents.as_deref(),
-                scale: sequence.draw.warper.scale(),
-            });
-        }
+        let own = works.iter().filter(|work| work.feed > 0);
+        let own = own.map(|work| Fed::of_text(&running[work.index], work));
+        let second = works.iter().filter(|work| work.amateur > 0);
+        let second = second.filter_map(|work| Fed::of_amateur(&running[work.index], work));
+        let fed: Vec<Fed<'_>> = own.chain(second).collect();
+        let feeds: Vec<Feed<'_>> = fed.iter().map(Fed::feed).collect();
         let mut copies = self.blocks.take_copies().into_iter();
         let copied = copies.try_for_each(|round| self.model.copy_blocks(&round));
         copied?;
@@ -166,11 +149,58 @@ impl Core {
     }
 }
 
-fn fed_tokens(sequence: &Sequence, work: &Work) -> Vec<u32> {
-    let mut tokens =
-        sequence.text.tokens[sequence.text.computed..sequence.text.computed + work.feed].to_vec();
-    if work.rows > 0 {
-        tokens.extend(sequence.draft.drafts.iter().map(|draft| draft.token));
+/// What a sequence feeds of one of its texts.
+struct Fed<'a> {
+    tokens: Vec<u32>,
+    start: usize,
+    table: &'a [u32],
+    rows: usize,
+    parents: Option<Vec<u16>>,
+    scale: f64,
+}
+
+impl<'a> Fed<'a> {
+    fn of_text(sequence: &'a Sequence, work: &Work) -> Self {
+        let start = sequence.text.computed;
+        let tokens = sequence.text.tokens[start..start + work.feed].to_vec();
+        Self::with_drafts(sequence, work, (tokens, start, sequence.text.table.blocks()))
     }
-    tokens
+
+    fn of_amateur(sequence: &'a Sequence, work: &Work) -> Option<Self> {
+        let amateur = sequence.amateur.as_ref()?;
+        let tokens = amateur.next(sequence.generated(), work.amateur);
+        Some(Self::with_drafts(
+            sequence,
+            work,
+            (tokens, amateur.computed, amateur.table.blocks()),
+        ))
+    }
+
+    fn with_drafts(sequence: &Sequence, work: &Work, text: (Vec<u32>, usize, &'a [u32])) -> Self {
+        let (mut tokens, start, table) = text;
+        let mut tree = None;
+        if work.rows > 0 {
+            tokens.extend(sequence.draft.drafts.iter().map(|draft| draft.token));
+            tree = parents(&sequence.draft.drafts);
+        }
+        Fed {
+            tokens,
+            start,
+            table,
+            rows: work.rows,
+            parents: tree,
+            scale: sequence.draw.warper.scale(),
+        }
+    }
+
+    fn feed(&self) -> Feed<'_> {
+        Feed {
+            tokens: &self.tokens,
+            start: self.start,
+            table: self.table,
+            rows: self.rows,
+            parents: self.parents.as_deref(),
+            scale: self.scale,
+        }
+    }
 }

@@ -39,12 +39,11 @@ impl Core {
         for (work, written) in works.iter().zip(written) {
             let sequence = &mut self.scheduler.running[work.index];
             self.stats.prefilled_tokens += prompt_part(sequence, work);
-            let mut computed = sequence.text.computed + work.feed;
-            if work.rows > 0 && written.is_none() {
-                // The sequence sits out, and its last token is fed again for the row that could not be drawn
-                // from.
-                computed -= 1;
-            }
+            // A sequence that sits out feeds its last token again for the row that could not be drawn from.
+            let again = usize::from(work.rows > 0 && written.is_none());
+            let mut computed = sequence.text.computed + work.feed - again;
+            let second = sequence.amateur.as_ref().map(|amateur| amateur.computed);
+            let mut second = second.map(|computed| computed + work.amateur - again.min(work.amateur));
             let (blocks, mut left) = (&mut self.blocks, None);
             if let Some(written) = written {
                 written.count(&mut self.stats);
@@ -57,25 +56,14 @@ impl Core {
                 } else {
                     &written.accepted
                 };
-                moves.extend(moved(sequence, computed, accepted));
+                moves.extend(moved(sequence, (computed, second), accepted));
                 computed += accepted.len();
+                second = second.map(|computed| computed + accepted.len());
                 drew.extend(
                     event(sequence, written.drawn).map(|event| (sequence.id.job, sequence.id.branch, event)),
                 );
             }
-            if left.is_none() {
-                // The last token is always fed again for its row, including an accepted draft that had none.
-                computed = computed.min(sequence.text.tokens.len() - 1);
-            }
-            sequence.text.computed = computed;
-            let text = left.as_ref().unwrap_or(&sequence.text.tokens);
-            blocks.commit(&mut sequence.text.table, text, computed);
-            if let Some(left) = &left {
-                // What the failed attempts computed is cached by its tokens; this attempt continues after the
-                // common prefix.
-                sequence.text.computed = common(left, &sequence.text.tokens).min(computed);
-                blocks.rewind(&mut sequence.text.table, sequence.text.computed);
-            }
+            sequence.commit((computed, second), left.as_ref().map(|left| &left[..]), blocks);
         }
         self.compact(&moves);
         for (job, branch, event) in drew {
@@ -92,8 +80,13 @@ impl Core {
         let running = &self.scheduler.running;
         let find = |id: u64| running.iter().find(|sequence| sequence.id.number == id);
         let slots = moves.iter().filter_map(|moved| {
+            let sequence = find(moved.sequence)?;
+            let table = match moved.is_second {
+                true => &sequence.amateur.as_ref()?.table,
+                false => &sequence.text.table,
+            };
             Some(SlotMoves {
-                table: find(moved.sequence)?.text.table.blocks(),
+                table: table.blocks(),
                 start: moved.start,
                 slots: &moved.slots,
             })
@@ -127,26 +120,28 @@ fn event(sequence: &Sequence, drawn: usize) -> Option<BranchEvent> {
 /// Accepted drafts that are not in the slots where the text continues.
 struct Moved {
     sequence: u64,
+    /// `true` if the slots are those of its second text.
+    is_second: bool,
     start: usize,
     slots: Vec<usize>,
 }
 
-/// Returns the slots that have to move: the drafts are stored after the text in the order of the tree, and it
-/// continues with a path of them.
-fn moved(sequence: &Sequence, start: usize, accepted: &[NodeId]) -> Option<Moved> {
+/// Returns the slots of the text, and of the second text if there is one, that have to move: the drafts are
+/// stored after each text in the order of the tree, and it continues with a path of them.
+fn moved(
+    sequence: &Sequence,
+    (start, second): (usize, Option<usize>),
+    accepted: &[NodeId],
+) -> impl Iterator<Item = Moved> {
     let lies_right = accepted.iter().enumerate().all(|(number, &node)| number == node);
-    (!lies_right).then(|| Moved {
+    let starts = [Some((start, false)), second.map(|start| (start, true))];
+    let starts = starts.into_iter().flatten().filter(move |_| !lies_right);
+    starts.map(|(start, is_second)| Moved {
         sequence: sequence.id.number,
+        is_second,
         start,
         slots: accepted.iter().map(|node| start + node).collect(),
     })
-}
-
-/// Returns the length of the common prefix of two texts, without the last token of the second one, whose row
-/// is needed.
-fn common(left: &[u32], text: &[u32]) -> usize {
-    let same = left.iter().zip(text).take_while(|(one, other)| one == other);
-    same.count().min(text.len() - 1)
 }
 
 /// Returns the number of prompt tokens that a sequence was fed.

@@ -32,17 +32,19 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::cut::Plausible;
-use super::super::{Distribution, Law, LawError, RowError, Walk};
+use super::super::{Allowed, Distribution, Law, LawError, RowError, Walk};
 use super::{History, Warper, Warping};
 
 /// The weights with which two rows are combined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contrast {
-    /// The least share of the expert's largest probability that a token must have; above 0 and at most 1.
+    /// The least share of the expert's largest probability that a token must have; from 0, which keeps all,
+    /// to 1.
     pub alpha: f32,
     /// The factor of the expert's logits; above 0.
     pub expert: f32,
-    /// The factor of the amateur's logits before they are subtracted; 0 makes the law the expert's.
+    /// The factor of the amateur's logits before they are subtracted; 0 makes the law the expert's, and one
+    /// below 0 adds them.
     pub amateur: f32,
 }
 
@@ -58,7 +60,8 @@ impl Contrast {
     }
 
     /// Returns the expert's log probabilities plus `β` times their excess over the amateur's, as in O'Brien
-    /// and Lewis.
+    /// and Lewis; `1 + β` is the scale of classifier-free guidance. A `β` between -1 and 0 gives a weighted
+    /// geometric mean of the two.
     pub fn beyond(alpha: f32, beta: f32) -> Self {
         Contrast {
             alpha,
@@ -67,21 +70,20 @@ impl Contrast {
         }
     }
 
-    fn check(&self) -> Result<(), LawError> {
+    /// Checks that the parameters are in their ranges.
+    ///
+    /// # Errors
+    /// Names the first one that is not.
+    pub fn check(&self) -> Result<(), LawError> {
         let Contrast {
             alpha,
             expert,
             amateur,
         } = *self;
         let checks = [
-            (
-                "alpha",
-                alpha,
-                alpha > 0.0 && alpha <= 1.0,
-                "above 0 and at most 1",
-            ),
+            ("alpha", alpha, (0.0..=1.0).contains(&alpha), "from 0 to 1"),
             ("expert", expert, expert > 0.0, "a number above 0"),
-            ("amateur", amateur, amateur >= 0.0, "a number of at least 0"),
+            ("amateur", amateur, true, "a number"),
         ];
         match checks
             .into_iter()
@@ -94,6 +96,35 @@ impl Contrast {
             }),
             None => Ok(()),
         }
+    }
+
+    /// Replaces the expert's logits by those of the law. A token that is not plausible beside the most
+    /// plausible of the allowed ones gets `-∞`; those that are not allowed are not judged.
+    ///
+    /// The combined row is one of a model like any other. Where the law is exact about that model, whatever
+    /// the filters and the constraint, `allowed` is all tokens; under the local law it is the mask, so that
+    /// something plausible is always left of it.
+    ///
+    /// # Errors
+    /// The rows are of different vocabularies.
+    pub fn combine(&self, expert: &mut [f32], amateur: &[f32], allowed: Allowed<'_>) -> Result<(), RowError> {
+        check_alike(expert, amateur)?;
+        let mut least = f32::NEG_INFINITY;
+        if self.alpha > 0.0 {
+            let tokens = expert
+                .iter()
+                .zip(0_u32..)
+                .filter(|(_, token)| allowed.contains(*token));
+            let most = tokens.fold(f32::NEG_INFINITY, |most, (&logit, _)| most.max(logit));
+            least = most + self.alpha.ln();
+        }
+        for (logit, other) in expert.iter_mut().zip(amateur) {
+            *logit = match *logit >= least {
+                true => self.logit((logit, other)),
+                false => f32::NEG_INFINITY,
+            };
+        }
+        Ok(())
     }
 
     /// Returns the logit of a token. A token that the expert cannot write stays impossible, whatever the
@@ -152,24 +183,32 @@ impl Contrastive {
         amateur: &[f32],
         history: History<'_>,
     ) -> Result<Distribution<'a>, RowError> {
-        if expert.len() != amateur.len() {
-            return Err(RowError::Unlike {
-                expert: expert.len(),
-                amateur: amateur.len(),
-            });
-        }
+        check_alike(expert, amateur)?;
         let logits = expert.iter().zip(amateur).map(|pair| self.contrast.logit(pair));
         let logits: Vec<f32> = logits.collect();
-        let plausible = Plausible {
-            expert: expert.into(),
-            alpha: f64::from(self.contrast.alpha),
+        let alpha = f64::from(self.contrast.alpha);
+        let plausible = || {
+            Arc::new(Plausible {
+                expert: expert.into(),
+                alpha,
+            }) as _
         };
-        let first = Some(Arc::new(plausible) as _);
+        let first = (alpha > 0.0).then(plausible);
         self.warper.row_cut(Cow::Owned(logits), None, history, first)
     }
 
     /// Creates a walk over such rows under the local law, or without a constraint; see [`Walk::local`].
     pub fn walk(&self, constrained: bool, ends: &[u32]) -> Walk {
         Walk::local(&self.warper, constrained, ends)
+    }
+}
+
+fn check_alike(expert: &[f32], amateur: &[f32]) -> Result<(), RowError> {
+    match expert.len() == amateur.len() {
+        true => Ok(()),
+        false => Err(RowError::Unlike {
+            expert: expert.len(),
+            amateur: amateur.len(),
+        }),
     }
 }

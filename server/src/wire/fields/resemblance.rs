@@ -49,6 +49,8 @@ const BINDING: &[&str] = &[
     "top_n_sigma",
     "epsilon_cutoff",
     "eta_cutoff",
+    "bregman_lambda",
+    "contrast",
     "mirostat_mode",
     "mirostat_tau",
     "mirostat_eta",

@@ -26,6 +26,8 @@ pub struct Filters {
     pub epsilon_cutoff: Option<f32>,
     /// The minimum probability where the entropy is small; 0 keeps all.
     pub eta_cutoff: Option<f32>,
+    /// The price of each token that is kept, by which Bregman top-k chooses their number; 0 keeps all.
+    pub bregman_lambda: Option<f32>,
     /// The settings of Mirostat, which steers the surprise of the text.
     pub mirostat: Option<Mirostat>,
 }
@@ -41,6 +43,7 @@ impl Filters {
                 .filter(|sigmas| *sigmas > 0.0),
             epsilon_cutoff: fields.number("epsilon_cutoff", 0.0, 1.0, problems),
             eta_cutoff: fields.number("eta_cutoff", 0.0, 1.0, problems),
+            bregman_lambda: fields.number("bregman_lambda", 0.0, 100.0, problems),
             mirostat: mirostat(fields, problems),
         }
     }
