@@ -122,12 +122,25 @@ fn check_parameters(search: &Search, vocabulary: &Vocabulary) -> Result<(), Refu
                 "at least 1",
             )
         }
-        Search::DynamicBeam { ref must_contain, .. } => check_phrases(must_contain, vocabulary),
+        Search::DynamicBeam { ref must_contain, .. } => {
+            check_phrases("search.must_contain", must_contain.iter(), (1, vocabulary))
+        }
         Search::AStarEsque {
             distance_weight: weight,
             look_ahead,
+            ref must_contain,
+            ref must_not_contain,
             ..
         } => {
+            let (wanted, unwanted) = (must_contain.iter().flatten(), must_not_contain.iter());
+            let all = wanted.clone().count() + unwanted.clone().count();
+            let has_empty = must_contain.iter().any(Vec::is_empty);
+            let is_right = all <= Search::MOST_PHRASES && !has_empty;
+            let expected =
+                "clauses of at least one phrase, and at most 16 phrases with those of must_not_contain";
+            unless(is_right, "search.must_contain", &all, expected)?;
+            check_phrases("search.must_contain", wanted, (0, vocabulary))?;
+            check_phrases("search.must_not_contain", unwanted, (0, vocabulary))?;
             let is_right = (0.0..=100.0).contains(&weight);
             unless(is_right, "search.distance_weight", &weight, "from 0 to 100")?;
             unless(
@@ -161,7 +174,11 @@ fn check_parameters(search: &Search, vocabulary: &Vocabulary) -> Result<(), Refu
     }
 }
 
-fn check_phrases(phrases: &[Vec<u32>], vocabulary: &Vocabulary) -> Result<(), Refusal> {
+fn check_phrases<'a>(
+    name: &'static str,
+    phrases: impl Iterator<Item = &'a Vec<u32>>,
+    (least, vocabulary): (usize, &Vocabulary),
+) -> Result<(), Refusal> {
     let is_text = |token| matches!(vocabulary.kind(token), TokenKind::Text | TokenKind::Mark);
     let writes = |&token: &u32| {
         (token as usize) < vocabulary.len() && is_text(token) && !vocabulary.bytes(token).is_empty()
@@ -169,9 +186,14 @@ fn check_phrases(phrases: &[Vec<u32>], vocabulary: &Vocabulary) -> Result<(), Re
     let is_phrase = |phrase: &Vec<u32>| {
         (1..=Search::MOST_PHRASE_TOKENS).contains(&phrase.len()) && phrase.iter().all(writes)
     };
-    let is_right = (1..=Search::MOST_PHRASES).contains(&phrases.len()) && phrases.iter().all(is_phrase);
-    let expected = "from 1 to 16 phrases, each of 1 to 64 tokens that write something";
-    unless(is_right, "search.must_contain", &phrases.len(), expected)
+    let (mut count, mut are_phrases) = (0, true);
+    for phrase in phrases {
+        count += 1;
+        are_phrases &= is_phrase(phrase);
+    }
+    let is_right = (least..=Search::MOST_PHRASES).contains(&count) && are_phrases;
+    let expected = "up to 16 phrases, each of 1 to 64 tokens that write something";
+    unless(is_right, name, &count, expected)
 }
 
 /// Refuses the value of a named field unless `is_right`.

@@ -61,8 +61,9 @@ pub enum Search {
         /// matched in the bytes of an answer, however it is tokenised.
         must_contain: Vec<Vec<u32>>,
     },
-    /// Beam search that selects prefixes by their cost so far and by the minimum cost of their completion
-    /// (after Lu et al. 2021, arXiv 2112.08726).
+    /// Beam search that selects prefixes by their cost so far, by the minimum cost of their completion, and by
+    /// what a look-ahead has of phrases that are wanted (after Lu et al. 2021, arXiv 2112.08726). If no text
+    /// has the phrases, the answers fail as in [`Search::DynamicBeam`].
     AStarEsque {
         /// The number of prefixes followed at a time; at least the number of answers.
         width: usize,
@@ -72,6 +73,11 @@ pub enum Search {
         distance_weight: f64,
         /// The number of tokens of the greedy look-ahead; from 0 to 16.
         look_ahead: usize,
+        /// The clauses, of each of which an answer must contain a phrase; at most 16 phrases in all, with
+        /// those of `must_not_contain`. Phrases are those of [`Search::DynamicBeam`].
+        must_contain: Vec<Vec<Vec<u32>>>,
+        /// Phrases that no answer contains.
+        must_not_contain: Vec<Vec<u32>>,
     },
     /// Cautious next token prediction (2025, arXiv 2507.03038): where a row has high entropy, several
     /// continuations are drawn, and the likeliest is kept. Continuations are random, so temperature and seed
@@ -89,7 +95,7 @@ pub enum Search {
 }
 
 impl Search {
-    /// The maximum number of phrases of [`Search::DynamicBeam`].
+    /// The maximum number of phrases of [`Search::DynamicBeam`] and [`Search::AStarEsque`].
     pub const MOST_PHRASES: usize = 16;
     /// The maximum number of tokens of a phrase.
     pub const MOST_PHRASE_TOKENS: usize = 64;

@@ -36,7 +36,7 @@ use diverse_beam::DiverseBeam;
 use dynamic_beam::DynamicBeam;
 use k_best::KBest;
 use lexiform::vocab::Vocabulary;
-use phrases::Phrases;
+use phrases::{Clauses, Phrases};
 use searcher::Searcher;
 use std::sync::Arc;
 use strategy::Strategy;
@@ -100,9 +100,15 @@ fn driver_within(
             length_penalty,
             distance_weight,
             look_ahead,
+            ref must_contain,
+            ref must_not_contain,
         } => {
             let ahead = (distance_weight, look_ahead);
-            boxed(AStarEsque::new((width, length_penalty), ahead, answers), sizes)
+            let clauses = Clauses::new((must_contain, must_not_contain), vocabulary.clone());
+            boxed(
+                AStarEsque::new((width, length_penalty), ahead, clauses, answers),
+                sizes,
+            )
         }
         Search::Cntp {
             trials,

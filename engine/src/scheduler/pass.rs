@@ -352,6 +352,7 @@ mod tests {
     use crate::fairness::room::Room;
     use crate::request::Request;
     use crate::request::law;
+    use crate::sequence::Sequence;
     use crate::speculation::draft::{Draft, Source};
     use crate::speculation::policy::Policy;
     use lexiform::vocab::{TokenKind, Vocabulary};

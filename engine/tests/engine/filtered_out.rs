@@ -144,6 +144,8 @@ fn a_search_whose_filters_leave_nothing_names_them() {
         length_penalty: 1.0,
         distance_weight: 1.0,
         look_ahead: 2,
+        must_contain: Vec::new(),
+        must_not_contain: Vec::new(),
     };
     for search in [beam(2, 1.0), best_first, diverse, EXACT, a_star] {
         let task = |answers| Task::Search {

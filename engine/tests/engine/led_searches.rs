@@ -184,7 +184,99 @@ pub(crate) fn a_star(width: usize, distance_weight: f64, look_ahead: usize) -> S
         length_penalty: 0.0,
         distance_weight,
         look_ahead,
+        must_contain: Vec::new(),
+        must_not_contain: Vec::new(),
     }
+}
+
+/// Clauses of phrases, and phrases that are forbidden.
+type Formula<'a> = (&'a [&'a [&'a [u32]]], &'a [&'a [u32]]);
+
+fn obeying(width: usize, look_ahead: usize, (clauses, forbidden): Formula<'_>) -> Search {
+    let list = |phrases: &[&[u32]]| phrases.iter().map(|phrase| phrase.to_vec()).collect();
+    Search::AStarEsque {
+        width,
+        length_penalty: 0.0,
+        distance_weight: 0.5,
+        look_ahead,
+        must_contain: clauses.iter().map(|clause| list(clause)).collect(),
+        must_not_contain: list(forbidden),
+    }
+}
+
+fn obeys(text: &[u32], (clauses, forbidden): Formula<'_>) -> bool {
+    let has = |phrase: &&[u32]| contains(text, &[phrase]);
+    clauses.iter().all(|clause| clause.iter().any(has)) && !forbidden.iter().any(has)
+}
+
+const FORMULAS: [Formula<'_>; 4] = [
+    (&[&[&[1, 0], &[2]]], &[]),
+    (&[], &[&[0, 0], &[3]]),
+    (&[&[&[1]], &[&[0, 2], &[3]]], &[&[1, 1]]),
+    (&[&[&[2, 3, 2], &[1, 2, 1]]], &[&[0]]),
+];
+
+/// Beams that are wide enough find the likeliest texts of those that obey a formula of phrases, and narrow ones
+/// only such texts.
+#[test]
+fn searches_with_formulas_find_texts_that_obey_them() {
+    let mut told = 0;
+    let config = EngineConfig {
+        max_branches: 1 << 14,
+        ..EngineConfig::default()
+    };
+    for salt in 0..SALTS.min(4) {
+        let engine = engine(salt, config.clone());
+        for (pattern, max_tokens) in CASES {
+            let texts = texts(pattern, max_tokens, salt);
+            for formula in FORMULAS {
+                let with: Vec<_> = texts
+                    .iter()
+                    .filter(|(text, _)| obeys(text, formula))
+                    .cloned()
+                    .collect();
+                let wide = request(obeying(400, 1, formula), pattern, max_tokens, 4);
+                if !with.is_empty() {
+                    agrees(&engine, wide, LawTag::AStarEsque, &with[..with.len().min(4)]);
+                } else if !formula.0.is_empty() {
+                    let missing = |error: &EngineError| matches!(error, EngineError::PhrasesMissing { .. });
+                    let heard = answers(&engine, wide);
+                    assert!(
+                        heard.iter().all(|heard| heard.failure().is_some_and(missing)),
+                        "{heard:?}"
+                    );
+                }
+                for (width, ahead) in [(2, 0), (4, 2)] {
+                    let narrow = request(obeying(width, ahead, formula), pattern, max_tokens, 2);
+                    for heard in answers(&engine, narrow)
+                        .iter()
+                        .filter(|heard| heard.failure().is_none())
+                    {
+                        assert!(obeys(&heard.tokens(), formula), "{heard:?}");
+                        told += 1;
+                    }
+                }
+                wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
+            }
+        }
+    }
+    assert!(told > 100, "{told}");
+}
+
+/// A clause is met by prefixes that plain beams of the same width have lost.
+#[test]
+fn prefixes_that_meet_a_clause_do_not_compete_with_likelier_ones() {
+    let (mut without, mut with) = (0, 0);
+    for salt in 0..12 {
+        let engine = engine(salt, EngineConfig::default());
+        let formula: Formula<'_> = (&[&[&[3, 1, 3], &[1, 3, 1]]], &[&[0, 0]]);
+        let (pattern, max_tokens) = ("[a-d]{0,8}", 9);
+        let plain = answers(&engine, request(beam(4, 0.0), pattern, max_tokens, 4));
+        without += usize::from(!plain.iter().any(|heard| obeys(&heard.tokens(), formula)));
+        let heard = answers(&engine, request(obeying(4, 1, formula), pattern, max_tokens, 1));
+        with += usize::from(heard[0].failure().is_none() && obeys(&heard[0].tokens(), formula));
+    }
+    assert!(without > 8 && with == 12, "{without} {with}");
 }
 
 /// The search of the paper with lists. The distance of a prefix is that of the nearest text which it begins.

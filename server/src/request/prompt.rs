@@ -330,10 +330,27 @@ fn task(served: &ServedModel, generation: &Generation) -> Result<Task, ApiError>
         wire::Task::Search(asked) => asked,
     };
     let mut search = asked.search.clone();
-    if let Search::DynamicBeam { must_contain, .. } = &mut search {
-        for phrase in &asked.must_contain {
-            must_contain.push(phrase_tokens(served, phrase)?);
+    let tokens = |phrase: &String, field: &str| phrase_tokens(served, phrase, field);
+    match &mut search {
+        Search::DynamicBeam { must_contain, .. } => {
+            for phrase in asked.must_contain.iter().flatten() {
+                must_contain.push(tokens(phrase, "search.must_contain")?);
+            }
         }
+        Search::AStarEsque {
+            must_contain,
+            must_not_contain,
+            ..
+        } => {
+            for clause in &asked.must_contain {
+                let phrases = clause.iter().map(|phrase| tokens(phrase, "search.must_contain"));
+                must_contain.push(phrases.collect::<Result<_, _>>()?);
+            }
+            for phrase in &asked.must_not_contain {
+                must_not_contain.push(tokens(phrase, "search.must_not_contain")?);
+            }
+        }
+        _ => {}
     }
     Ok(Task::Search {
         search,
@@ -343,7 +360,7 @@ fn task(served: &ServedModel, generation: &Generation) -> Result<Task, ApiError>
 
 /// Returns tokens that write a phrase and nothing else: the tokens of the tokenizer, or if it adds a space,
 /// the longest that fit, one after another.
-fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiError> {
+fn phrase_tokens(served: &ServedModel, phrase: &str, field: &str) -> Result<Vec<u32>, ApiError> {
     let vocabulary = served.vocabulary();
     let written = |tokens: &[u32]| -> Vec<u8> {
         let bytes = tokens.iter().flat_map(|&token| vocabulary.bytes(token));
@@ -356,8 +373,8 @@ fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiErro
     let (mut tokens, mut at) = (Vec::new(), 0);
     while at < phrase.len() {
         let Some((length, all)) = vocabulary.trie().prefixes(&phrase.as_bytes()[at..]).last() else {
-            let message = format!("search.must_contain: the vocabulary cannot write {phrase:?}.");
-            let param = Some("search.must_contain".to_owned());
+            let message = format!("{field}: the vocabulary cannot write {phrase:?}.");
+            let param = Some(field.to_owned());
             return Err(ApiError::invalid("invalid_value", param, message));
         };
         tokens.push(all[0]);

@@ -25,7 +25,7 @@ use crate::grammars::{enforcement, report};
 use crate::model::running::refused;
 use crate::model::served::ServedModel;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
-use crate::request::{contrast, healing, monitors, penalties, prompt, rewriting};
+use crate::request::{contrast, healing, infilling, monitors, penalties, prompt, rewriting};
 use crate::wire;
 use crate::wire::chat::ChatRequest;
 use crate::wire::constraint::Constraint;
@@ -312,12 +312,13 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
     prompt::note_ineffective(served, &request.generation, &mut request.ignored);
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
-    let prompts = request.prompts.iter().map(|prompt| {
-        prompt::of_text(
+    let prompts = request.prompts.iter().map(|prompt| match &request.suffix {
+        Some(suffix) => infilling::prompt(served, (prompt, suffix), interest),
+        None => prompt::of_text(
             served,
             prompt,
             PromptTokenizer::of_prompt(served, "prompt", interest),
-        )
+        ),
     });
     let prompts: Vec<Vec<u32>> = prompts.collect::<Result<_, _>>()?;
     let language = Language {

@@ -25,6 +25,8 @@ pub struct CompletionRequest {
     pub prompts: Vec<Prompt>,
     /// The number of alternatives in log-probabilities; `None` for no log-probabilities.
     pub logprobs: Option<u8>,
+    /// The text that follows the answers, which then stand between the prompt and it.
+    pub suffix: Option<String>,
     /// `true` if answers may begin with a token that reaches back into the prompt.
     pub token_healing: bool,
     /// The fields that all routes share.
@@ -47,22 +49,22 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
     let prompts = prompts(&mut fields, &mut problems);
     let logprobs = generation::completion_logprobs(&mut fields, &mut problems);
     let token_healing = fields.boolean("token_healing", &mut problems).unwrap_or(false);
+    let suffix = fields
+        .string("suffix", &mut problems)
+        .filter(|suffix| !suffix.is_empty());
     if token_healing {
         healed(&generation, &mut problems);
+        if suffix.is_some() {
+            problems.invalid("suffix", "cannot be combined with token_healing");
+        }
     }
-    fields.only_neutral(
-        &[
-            ("echo", &["false"]),
-            ("suffix", &["\"\""]),
-            ("prompt_embeds", &[]),
-        ],
-        &mut problems,
-    );
+    fields.only_neutral(&[("echo", &["false"]), ("prompt_embeds", &[])], &mut problems);
     fields.finish(&mut problems);
     let ignored = problems.check()?;
     Ok(CompletionRequest {
         prompts,
         logprobs,
+        suffix,
         token_healing,
         generation,
         ignored,

@@ -266,3 +266,41 @@ fn streams_tell_the_same() {
     assert_eq!(told, "//x");
     assert_eq!(tokens, ["", "/", "/", "x"]);
 }
+
+/// A model with the marks of a code model is shown both texts, each in its place, and the marks of a client are
+/// text.
+#[test]
+fn an_answer_may_stand_between_two_texts() {
+    let complete = |service: &Service, more: Value| {
+        let mut body = json!({"model": "m", "prompt": "ab", "suffix": "cd", "max_tokens": 2});
+        let more = more.as_object().expect("fields").clone();
+        body.as_object_mut().expect("fields").extend(more);
+        service.post("/v1/completions", &body.to_string())
+    };
+    let marks = ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"];
+    let service = Service::of_model(roomy(), 1 << 20, TEMPLATE, &marks);
+    let prompt_tokens = |more: Value| {
+        let answer = complete(&service, more);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["usage"]["prompt_tokens"]
+            .as_u64()
+            .expect("a number")
+    };
+    let plain = prompt_tokens(json!({"suffix": ""}));
+    assert_eq!(
+        prompt_tokens(json!({})),
+        plain + 2 + 3,
+        "two letters and three marks"
+    );
+    assert_eq!(prompt_tokens(json!({"prompt": [1, 2, 3]})), 3 + 2 + 3);
+    assert!(
+        prompt_tokens(json!({"suffix": "<fim_middle>"})) > plain + 4,
+        "a mark of a client is text"
+    );
+    let param = |answer: Answer| (answer.status, answer.json()["error"]["param"].clone());
+    let healed = complete(&service, json!({"token_healing": true}));
+    assert_eq!(param(healed), (400, json!("suffix")));
+    let without = Service::start();
+    assert_eq!(param(complete(&without, json!({}))), (400, json!("suffix")));
+    assert_eq!(complete(&without, json!({"suffix": ""})).status, 200);
+}

@@ -317,3 +317,35 @@ fn searches_can_be_streamed() {
         );
     }
 }
+
+#[test]
+fn clauses_of_phrases_are_for_a_star_esque() {
+    let service = Service::start();
+    let search = json!({"kind": "a_star_esque", "must_contain": [["cb", "bcb"]], "must_not_contain": ["bb"]});
+    let (text, about) = told(&ask(&service, search, json!({}))).remove(0);
+    assert!(text.contains("cb") && !text.contains("bb"), "{text}");
+    assert_eq!(about["law"], "a-star-esque");
+    let missing = json!({"kind": "a_star_esque", "must_contain": ["bccccc"]});
+    let answer = ask(&service, missing, json!({}));
+    assert_eq!(
+        (answer.status, &answer.json()["error"]["code"]),
+        (422, &json!("phrases_missing"))
+    );
+    let wrong = |search: Value| param(&ask(&service, search, json!({})));
+    let of = |field: &str| (400, format!("search.{field}"));
+    assert_eq!(
+        wrong(json!({"kind": "dynamic_beam", "must_contain": [["b", "c"]]})),
+        of("must_contain")
+    );
+    assert_eq!(
+        wrong(json!({"kind": "beam", "must_not_contain": ["b"]})),
+        of("must_not_contain")
+    );
+    assert_eq!(
+        wrong(json!({"kind": "a_star_esque", "must_contain": [[]]})),
+        of("must_contain")
+    );
+    let many: Vec<&str> = vec!["b"; 10];
+    let both = json!({"kind": "a_star_esque", "must_contain": many, "must_not_contain": many});
+    assert_eq!(wrong(both), of("must_contain"));
+}

@@ -139,7 +139,7 @@ impl DynamicBeam {
 
 /// Returns how many of `width` places each bank gets, given the number of candidates of each: all banks have
 /// equal shares, the last one also gets the remainder, and unused places go to the fullest banks.
-fn allocate(width: usize, sizes: &[usize]) -> Vec<usize> {
+pub(super) fn allocate(width: usize, sizes: &[usize]) -> Vec<usize> {
     let mut places = vec![width / sizes.len(); sizes.len()];
     if let Some(last) = places.last_mut() {
         *last += width % sizes.len();

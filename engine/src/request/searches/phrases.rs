@@ -6,7 +6,111 @@
 //! phrase's own tokens within that part.
 
 use lexiform::vocab::{TokenKind, Vocabulary};
+use std::ops::Range;
 use std::sync::Arc;
+
+/// A formula of phrases: of each clause an answer must contain one phrase, and of the forbidden ones none.
+pub(crate) struct Clauses {
+    phrases: Phrases,
+    /// The numbers of the phrases of each clause.
+    clauses: Vec<Range<usize>>,
+    /// The number of the first forbidden phrase; all after it are forbidden, too.
+    forbidden: usize,
+}
+
+impl Clauses {
+    /// Returns the formula of these clauses and of forbidden phrases, all given as tokens that write something.
+    pub(crate) fn new(
+        (clauses, forbidden): (&[Vec<Vec<u32>>], &[Vec<u32>]),
+        vocabulary: Arc<Vocabulary>,
+    ) -> Self {
+        let mut ranges = Vec::with_capacity(clauses.len());
+        let mut first = 0;
+        for clause in clauses {
+            ranges.push(first..first + clause.len());
+            first += clause.len();
+        }
+        let all: Vec<Vec<u32>> = clauses.iter().flatten().chain(forbidden).cloned().collect();
+        Clauses {
+            phrases: Phrases::new(&all, vocabulary),
+            clauses: ranges,
+            forbidden: first,
+        }
+    }
+
+    /// Returns the progress of the empty prefix.
+    pub(crate) fn start(&self) -> Progress {
+        self.phrases.start()
+    }
+
+    /// Returns the progress after one more token; `None` if it completes a forbidden phrase.
+    pub(crate) fn advance(&self, progress: &Progress, token: u32) -> Option<Progress> {
+        let progress = self.phrases.advance(progress, token);
+        let forbidden = self.forbidden..self.phrases.len();
+        let is_violated = forbidden
+            .into_iter()
+            .any(|phrase| self.phrases.contains(&progress, phrase));
+        (!is_violated).then_some(progress)
+    }
+
+    /// Returns the number of clauses.
+    pub(crate) fn len(&self) -> usize {
+        self.clauses.len()
+    }
+
+    /// Returns the number of clauses of which a prefix contains a phrase.
+    pub(crate) fn met(&self, progress: &Progress) -> usize {
+        self.clauses
+            .iter()
+            .filter(|clause| self.is_met(progress, clause))
+            .count()
+    }
+
+    /// Returns the number of tokens of all clauses, of which each has as many as the longest of its phrases.
+    pub(crate) fn tokens(&self) -> usize {
+        self.clauses.iter().map(|clause| self.tokens_in(clause)).sum()
+    }
+
+    /// Returns the number of these tokens that a prefix has: those of the clauses that it meets, and those
+    /// matched at its end of the phrase that is furthest.
+    pub(crate) fn tokens_of(&self, progress: &Progress) -> usize {
+        let (mut met, mut begun) = (0, 0);
+        for clause in &self.clauses {
+            match self.is_met(progress, clause) {
+                true => met += self.tokens_in(clause),
+                false => {
+                    let matched = clause
+                        .clone()
+                        .map(|phrase| self.phrases.matched(progress, phrase));
+                    begun = begun.max(matched.max().unwrap_or(0));
+                }
+            }
+        }
+        met + begun
+    }
+
+    fn tokens_in(&self, clause: &Range<usize>) -> usize {
+        let tokens = self.phrases.phrases[clause.clone()]
+            .iter()
+            .map(|phrase| phrase.ends.len());
+        tokens.max().unwrap_or(0)
+    }
+
+    /// Returns the tokens that continue or begin a phrase of a clause that is not met.
+    pub(crate) fn next(&self, progress: &Progress) -> Vec<u32> {
+        let unmet = self
+            .clauses
+            .iter()
+            .filter(|clause| !self.is_met(progress, clause));
+        self.phrases.next_of(progress, unmet.cloned().flatten())
+    }
+
+    fn is_met(&self, progress: &Progress, clause: &Range<usize>) -> bool {
+        clause
+            .clone()
+            .any(|phrase| self.phrases.contains(progress, phrase))
+    }
+}
 
 /// The phrases of one request.
 pub(crate) struct Phrases {
@@ -67,9 +171,9 @@ impl Phrases {
     /// those matched at its end of the phrase that is furthest.
     pub(crate) fn tokens_of(&self, progress: &Progress) -> usize {
         let (mut met, mut begun) = (0, 0);
-        for (phrase, &at) in self.phrases.iter().zip(&progress.0) {
-            let tokens = phrase.ends.partition_point(|&end| end <= at);
-            match at == phrase.bytes.len() {
+        for phrase in 0..self.phrases.len() {
+            let tokens = self.matched(progress, phrase);
+            match self.contains(progress, phrase) {
                 true => met += tokens,
                 false => begun = begun.max(tokens),
             }
@@ -88,12 +192,29 @@ impl Phrases {
         self.phrases.len()
     }
 
+    /// Returns the number of tokens of the phrase with this number that are matched.
+    fn matched(&self, progress: &Progress, phrase: usize) -> usize {
+        let at = progress.0[phrase];
+        self.phrases[phrase].ends.partition_point(|&end| end <= at)
+    }
+
+    /// Returns `true` if a prefix contains the phrase with this number.
+    fn contains(&self, progress: &Progress, phrase: usize) -> bool {
+        progress.0[phrase] == self.phrases[phrase].bytes.len()
+    }
+
     /// Returns the tokens that continue a phrase that is not yet contained, or begin one, with or without a
     /// space before it.
     pub(crate) fn next(&self, progress: &Progress) -> Vec<u32> {
+        self.next_of(progress, 0..self.phrases.len())
+    }
+
+    /// Returns such tokens of the phrases with these numbers.
+    fn next_of(&self, progress: &Progress, which: impl Iterator<Item = usize>) -> Vec<u32> {
         let trie = self.vocabulary.trie();
         let mut tokens = Vec::new();
-        for (phrase, &at) in self.phrases.iter().zip(&progress.0) {
+        for number in which {
+            let (phrase, at) = (&self.phrases[number], progress.0[number]);
             let rest = &phrase.bytes[at..];
             tokens.extend(trie.prefixes(rest).flat_map(|(_, tokens)| tokens));
             if at == 0 {

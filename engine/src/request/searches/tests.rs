@@ -178,6 +178,8 @@ fn searches(most: usize) -> Vec<Box<dyn Fn() -> Box<dyn Driver>>> {
         length_penalty: 0.0,
         distance_weight: 1.0,
         look_ahead: 2,
+        must_contain: vec![vec![vec![1], vec![2, 3]]],
+        must_not_contain: vec![vec![2, 2]],
     };
     let vocabulary = vocabulary();
     let driver = |search: Search| -> Box<dyn Fn() -> Box<dyn Driver>> {

@@ -63,7 +63,7 @@ const BEAMS: &[SearchName] = &[
 ];
 
 /// The parameters, with the searches that have them.
-const PARAMETERS: [(&str, &[SearchName]); 14] = [
+const PARAMETERS: [(&str, &[SearchName]); 15] = [
     ("width", BEAMS),
     ("length_penalty", BEAMS),
     ("patience", &[SearchName::Beam]),
@@ -71,7 +71,8 @@ const PARAMETERS: [(&str, &[SearchName]); 14] = [
     ("diversity", &[SearchName::DiverseBeam]),
     ("max_rows", &[SearchName::KBest]),
     ("max_frontier", &[SearchName::KBest]),
-    ("must_contain", &[SearchName::DynamicBeam]),
+    ("must_contain", &[SearchName::DynamicBeam, SearchName::AStarEsque]),
+    ("must_not_contain", &[SearchName::AStarEsque]),
     ("distance_weight", &[SearchName::AStarEsque]),
     ("look_ahead", &[SearchName::AStarEsque]),
     ("trials", &[SearchName::Cntp]),
@@ -88,8 +89,10 @@ const FLAG: &str = "use_beam_search";
 pub struct Search {
     /// The engine's search. Its phrases are not filled in yet, since they are not tokens.
     pub search: Engine,
-    /// The phrases that an answer must contain.
-    pub must_contain: Vec<String>,
+    /// The clauses of phrases: an answer must contain a phrase of each.
+    pub must_contain: Vec<Vec<String>>,
+    /// The phrases that an answer must not contain.
+    pub must_not_contain: Vec<String>,
     /// `true` if the search was requested by `use_beam_search`.
     by_flag: bool,
 }
@@ -219,6 +222,7 @@ fn flat(fields: &mut Fields, problems: &mut Problems) -> Option<Search> {
                 patience: patience.map(f64::from),
             },
             must_contain: Vec::new(),
+            must_not_contain: Vec::new(),
             by_flag: true,
         });
     }
@@ -264,6 +268,18 @@ fn of_field(value: Value, problems: &mut Problems) -> Option<Search> {
             "expected the phrases that an answer must contain",
         );
     }
+    if kind == SearchName::DynamicBeam && read.must_contain.iter().any(|clause| clause.len() > 1) {
+        let message = "alternatives require kind: a_star_esque; each phrase must be contained here";
+        problems.invalid("search.must_contain", message);
+    }
+    let phrases = read.must_contain.iter().flatten().count() + read.must_not_contain.len();
+    if phrases > PHRASES.0 {
+        let message = format!(
+            "at most {} phrases in all, with those of must_not_contain",
+            PHRASES.0
+        );
+        problems.invalid("search.must_contain", message);
+    }
     Some(read.search(kind))
 }
 
@@ -276,7 +292,8 @@ struct Parameters {
     diversity: f64,
     max_rows: usize,
     max_frontier: usize,
-    must_contain: Vec<String>,
+    must_contain: Vec<Vec<String>>,
+    must_not_contain: Vec<String>,
     distance_weight: f64,
     look_ahead: usize,
     trials: usize,
@@ -313,7 +330,8 @@ impl Parameters {
             entropies: (low, number("high_entropy", MOST_ENTROPY, ENTROPIES.1.max(low))),
             trial_tokens,
             patience: fields.number("patience", 0.01, 1_000.0, problems).map(f64::from),
-            must_contain: phrases(fields, problems),
+            must_contain: clauses(fields, problems),
+            must_not_contain: phrases(fields, "must_not_contain", problems),
         }
     }
 
@@ -332,6 +350,7 @@ impl Parameters {
             entropies: (low_entropy, high_entropy),
             trial_tokens,
             must_contain,
+            must_not_contain,
         } = self;
         let search = match kind {
             SearchName::Beam => Engine::Beam {
@@ -363,6 +382,8 @@ impl Parameters {
                 length_penalty,
                 distance_weight,
                 look_ahead,
+                must_contain: Vec::new(),
+                must_not_contain: Vec::new(),
             },
             SearchName::Cntp => Engine::Cntp {
                 trials,
@@ -374,22 +395,51 @@ impl Parameters {
         Search {
             search,
             must_contain,
+            must_not_contain,
             by_flag: false,
         }
     }
 }
 
-fn phrases(fields: &mut Fields, problems: &mut Problems) -> Vec<String> {
-    let (most, bytes) = PHRASES;
+/// Takes the phrases that an answer must contain: each a string, or a list of alternatives.
+fn clauses(fields: &mut Fields, problems: &mut Problems) -> Vec<Vec<String>> {
     let Some(items) = fields.array("must_contain", problems) else {
         return Vec::new();
     };
-    let is_phrase = |text: &String| (1..=bytes).contains(&text.len());
-    let texts = items.iter().filter_map(|item| item.as_str().map(str::to_owned));
-    let texts: Vec<String> = texts.filter(is_phrase).collect();
-    if texts.len() != items.len() || !(1..=most).contains(&texts.len()) {
-        let message = format!("expected 1 to {most} strings of 1 to {bytes} bytes");
-        problems.invalid(fields.path("must_contain"), message);
+    let clause = |item: &Value| match item {
+        Value::Array(items) if !items.is_empty() => items.iter().map(phrase).collect(),
+        item => Some(vec![phrase(item)?]),
+    };
+    let read: Option<Vec<Vec<String>>> = items.iter().map(clause).collect();
+    let (most, bytes) = PHRASES;
+    match read.filter(|read| (1..=most).contains(&read.len())) {
+        Some(read) => read,
+        None => {
+            let message = format!("expected 1 to {most} strings of 1 to {bytes} bytes, or lists of them");
+            problems.invalid(fields.path("must_contain"), message);
+            Vec::new()
+        }
     }
-    texts
+}
+
+/// Takes a list of phrases, which may be absent.
+fn phrases(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Vec<String> {
+    let Some(items) = fields.array(name, problems) else {
+        return Vec::new();
+    };
+    let (most, bytes) = PHRASES;
+    let read: Option<Vec<String>> = items.iter().map(phrase).collect();
+    match read.filter(|read| (1..=most).contains(&read.len())) {
+        Some(read) => read,
+        None => {
+            let message = format!("expected 1 to {most} strings of 1 to {bytes} bytes");
+            problems.invalid(fields.path(name), message);
+            Vec::new()
+        }
+    }
+}
+
+fn phrase(item: &Value) -> Option<String> {
+    let text = item.as_str().filter(|text| (1..=PHRASES.1).contains(&text.len()));
+    text.map(str::to_owned)
 }
