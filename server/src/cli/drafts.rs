@@ -73,6 +73,10 @@ pub struct Args {
     /// for another. Each has a model of its own in memory
     #[arg(long)]
     in_turn: bool,
+    /// Read the prompts of the tasks before the time is taken, so that the figures are of the answers alone, as
+    /// where prompts are in the cache
+    #[arg(long)]
+    prompts_read: bool,
     /// Feed all drafts, whatever passes cost, instead of as many as pay off; `svip`, `ucb1` and `exp3` keep
     /// their own policies
     #[arg(long)]
@@ -179,7 +183,12 @@ impl Run {
     }
 
     /// Writes some of the tasks at a time, and adds what that took to the figures.
-    fn write(&mut self, tasks: Range<usize>) -> Result<(), Failure> {
+    fn write(&mut self, tasks: Range<usize>, prompts_read: bool) -> Result<(), Failure> {
+        if prompts_read {
+            let read = |request: &Request| Request::new(request.prompt.tokens.clone(), 1);
+            let requests: Vec<Request> = self.requests[tasks.clone()].iter().map(read).collect();
+            write(&self.served, &requests, &mut Figures::default())?;
+        }
         let before = self.served.engine().stats();
         let (begun, worked) = (Instant::now(), processor_time());
         write(&self.served, &self.requests[tasks], &mut self.figures)?;
@@ -203,7 +212,7 @@ fn write_in_turn(args: &Args, runs: &mut [Run]) -> Result<(), Failure> {
             for number in 0..runs.len() {
                 let place = (first + number) % runs.len();
                 let run = &mut runs[place];
-                run.write(begin..tasks.min(begin + answers))?;
+                run.write(begin..tasks.min(begin + answers), args.prompts_read)?;
             }
         }
     }
