@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lexiform_law::verify::residual;
 use lexiform_law::{
     Allowed, Contrast, Contrastive, Distribution, Fallback, History, Law, LawError, LawTag, Part, Place,
-    Purpose, Row, RowError, Warping, law_of,
+    Purpose, Row, RowError, Warper, Warping, law_of,
 };
 use proptest::prelude::*;
 
@@ -74,7 +74,7 @@ fn pairs() -> impl Strategy<Value = (Vec<f32>, Vec<f32>, Vec<u32>, f32)> {
 proptest! {
     #[test]
     fn a_contrasted_row_is_its_definition(
-        (expert, amateur, mask, temperature) in pairs(), alpha in 0.001f32..1.0, beta in 0.0f32..2.0, of_li: bool,
+        (expert, amateur, mask, temperature) in pairs(), alpha in 0.001f32..1.0, beta in -0.9f32..2.0, of_li: bool,
     ) {
         let contrast = if of_li { Contrast::difference(alpha, 1.0 + beta) } else { Contrast::beyond(alpha, beta) };
         let contrastive = contrastive(contrast, temperature, Law::Local);
@@ -88,6 +88,31 @@ proptest! {
         }
         // What is left of the mask by the constraint is told by the weight.
         prop_assert!(part.log_kept() <= part.log_mass() + 1e-12);
+    }
+
+    /// A combined row has the same law, with what is plausible decided among all tokens or among those of the
+    /// mask.
+    #[test]
+    fn a_combined_row_has_the_law_of_a_contrasted_one(
+        (expert, amateur, mask, temperature) in pairs(), alpha in 0.001f32..1.0, beta in -0.9f32..2.0, is_cut: bool,
+    ) {
+        let contrast = Contrast::beyond(if is_cut { alpha } else { 0.0 }, beta);
+        let mask = Allowed::Words(&mask);
+        for (allowed, law) in [(mask, Law::Local), (Allowed::All, Law::Asap { share_attempts: false })] {
+            let (_, edge) = definition(contrast, temperature, (&expert, &amateur), allowed);
+            prop_assume!(!is_cut || edge > 1e-5);
+            let contrastive = contrastive(contrast, temperature, law);
+            let wanted = contrastive.row(&expert, &amateur, History::default()).expect("the logits are finite");
+            let mut combined = expert.clone();
+            contrast.combine(&mut combined, &amateur, allowed).expect("they are alike");
+            let warping = Warping { temperature, ..Warping::default() };
+            let warper = Warper::new(warping, law).expect("the temperature is in range");
+            let row = warper.row(&combined, History::default()).expect("something is plausible");
+            let (wanted, part) = (wanted.part(mask), row.part(mask));
+            for token in 0..expert.len() as u32 {
+                prop_assert!((part.share(token) - wanted.share(token)).abs() < 1e-9, "token {token}");
+            }
+        }
     }
 
     /// Under the global law what is plausible is decided before the mask, which may then leave nothing.
@@ -215,10 +240,10 @@ fn what_cannot_be_contrasted_is_refused() {
         Some(RowError::NotFinite { token: 0, .. })
     ));
     for (wanted, contrast) in [
-        ("alpha", Contrast::beyond(0.0, 0.5)),
+        ("alpha", Contrast::beyond(-0.1, 0.5)),
         ("alpha", Contrast::beyond(1.5, 0.5)),
         ("expert", Contrast::beyond(0.1, -2.0)),
-        ("amateur", Contrast::beyond(0.1, -0.5)),
+        ("expert", Contrast::beyond(0.1, -1.0)),
         ("amateur", Contrast::difference(0.1, 0.0)),
     ] {
         match Contrastive::new(contrast, Warping::default(), Law::Local) {

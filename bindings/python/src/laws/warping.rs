@@ -133,13 +133,11 @@ fn mirostat(mode: Option<u32>, tau: Option<f32>, eta: Option<f32>) -> PyResult<O
 pub(super) fn refused(error: &LawError, law: Law) -> PyErr {
     let law = law.name();
     PyValueError::new_err(match error {
-        LawError::OutOfRange { name: "alpha", .. } => {
-            "contrast_alpha: it must be above 0 and at most 1".to_owned()
-        }
+        LawError::OutOfRange { name: "alpha", .. } => "contrast_alpha: it must be from 0 to 1".to_owned(),
         LawError::OutOfRange {
             name: "expert" | "amateur",
             ..
-        } => "contrast_beta: it must be a number of at least 0".to_owned(),
+        } => "contrast_beta: it must be a number above -1".to_owned(),
         LawError::OutOfRange { name: "bias", .. } => {
             "logit_bias: a bias must be a number or minus infinity".to_owned()
         }
