@@ -125,31 +125,7 @@ fn check_parameters(search: &Search, vocabulary: &Vocabulary) -> Result<(), Refu
         Search::DynamicBeam { ref must_contain, .. } => {
             check_phrases("search.must_contain", must_contain.iter(), (1, vocabulary))
         }
-        Search::AStarEsque {
-            distance_weight: weight,
-            look_ahead,
-            ref must_contain,
-            ref must_not_contain,
-            ..
-        } => {
-            let (wanted, unwanted) = (must_contain.iter().flatten(), must_not_contain.iter());
-            let all = wanted.clone().count() + unwanted.clone().count();
-            let has_empty = must_contain.iter().any(Vec::is_empty);
-            let is_right = all <= Search::MOST_PHRASES && !has_empty;
-            let expected =
-                "clauses of at least one phrase, and at most 16 phrases with those of must_not_contain";
-            unless(is_right, "search.must_contain", &all, expected)?;
-            check_phrases("search.must_contain", wanted, (0, vocabulary))?;
-            check_phrases("search.must_not_contain", unwanted, (0, vocabulary))?;
-            let is_right = (0.0..=100.0).contains(&weight);
-            unless(is_right, "search.distance_weight", &weight, "from 0 to 100")?;
-            unless(
-                look_ahead <= Search::MOST_LOOK_AHEAD,
-                "search.look_ahead",
-                &look_ahead,
-                "from 0 to 16",
-            )
-        }
+        Search::AStarEsque { .. } => check_a_star(search, vocabulary),
         Search::Cntp {
             low_entropy: low,
             high_entropy: high,
@@ -172,6 +148,30 @@ fn check_parameters(search: &Search, vocabulary: &Vocabulary) -> Result<(), Refu
             )
         }
     }
+}
+
+fn check_a_star(search: &Search, vocabulary: &Vocabulary) -> Result<(), Refusal> {
+    let Search::AStarEsque {
+        distance_weight: weight,
+        look_ahead,
+        must_contain,
+        must_not_contain,
+        ..
+    } = search
+    else {
+        return Ok(());
+    };
+    let (wanted, unwanted) = (must_contain.iter().flatten(), must_not_contain.iter());
+    let all = wanted.clone().count() + unwanted.clone().count();
+    let is_right = all <= Search::MOST_PHRASES && !must_contain.iter().any(Vec::is_empty);
+    let expected = "clauses of at least one phrase, and at most 16 phrases with those of must_not_contain";
+    unless(is_right, "search.must_contain", &all, expected)?;
+    check_phrases("search.must_contain", wanted, (0, vocabulary))?;
+    check_phrases("search.must_not_contain", unwanted, (0, vocabulary))?;
+    let is_right = (0.0..=100.0).contains(weight);
+    unless(is_right, "search.distance_weight", weight, "from 0 to 100")?;
+    let is_right = *look_ahead <= Search::MOST_LOOK_AHEAD;
+    unless(is_right, "search.look_ahead", look_ahead, "from 0 to 16")
 }
 
 fn check_phrases<'a>(

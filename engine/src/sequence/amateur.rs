@@ -5,9 +5,10 @@
 //!   amateur   other prompt ████ the same answer ███ ▒▒ ── rows a ─┴─► v e − w a, the rows that are drawn from
 //! ```
 //!
-//! Both texts have keys and values of their own. They are fed in the same pass, with the same drafts, and their
-//! rows are combined before anything else reads them, so that laws, filters, drafts and searches see the rows of
-//! one model. A pass that feeds the rest of the other prompt feeds nothing of the sequence itself.
+//! Both texts have keys and values of their own. They are fed in the same pass, with the same drafts, and
+//! their rows are combined before anything else reads them, so that laws, filters, drafts and searches see
+//! the rows of one model. A pass that feeds the rest of the other prompt feeds nothing of the sequence
+//! itself.
 
 use crate::blocks::{Blocks, Table};
 use crate::request::ContrastPrompt;

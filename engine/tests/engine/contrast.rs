@@ -1,5 +1,5 @@
-//! Contrasts: an answer is that of a model whose rows are the combined ones, whatever the law, the drafts, the
-//! pieces of the prompts and the room in the cache.
+//! Contrasts: an answer is that of a model whose rows are the combined ones, whatever the law, the drafts,
+//! the pieces of the prompts and the room in the cache.
 
 use crate::branches::answers;
 use crate::rig::{
@@ -136,8 +136,8 @@ fn pieces_of_prompts_and_small_blocks_change_nothing() {
     });
 }
 
-/// Guards against texts that are confused when sequences give way to each other and come back, with either of
-/// the two texts in the cache or not.
+/// Guards against texts that are confused when sequences give way to each other and come back, with either
+/// of the two texts in the cache or not.
 #[test]
 fn a_full_cache_changes_nothing() {
     let config = EngineConfig {
@@ -203,7 +203,8 @@ fn weighed_options_have_the_probabilities_of_the_combined_model() {
     );
 }
 
-/// What is plausible is judged among the tokens that the grammar allows, and the answer says that it was cut.
+/// What is plausible is judged among the tokens that the grammar allows, and the answer says that it was
+/// cut.
 #[test]
 fn something_plausible_is_left_of_every_mask() {
     let engine = start(wordy_script, drafting());

@@ -216,8 +216,8 @@ const FORMULAS: [Formula<'_>; 4] = [
     (&[&[&[2, 3, 2], &[1, 2, 1]]], &[&[0]]),
 ];
 
-/// Beams that are wide enough find the likeliest texts of those that obey a formula of phrases, and narrow ones
-/// only such texts.
+/// Beams that are wide enough find the likeliest texts of those that obey a formula of phrases, and narrow
+/// ones only such texts.
 #[test]
 fn searches_with_formulas_find_texts_that_obey_them() {
     let mut told = 0;
@@ -380,7 +380,8 @@ fn look_ahead_finds_what_lists_of_candidates_find() {
     }
 }
 
-/// After `a` the grammar wants eleven letters more; greedy beams of width 1 pay for them where `a` is likely.
+/// After `a` the grammar wants eleven letters more; greedy beams of width 1 pay for them where `a` is
+/// likely.
 #[test]
 fn a_price_of_the_distance_leads_to_texts_that_are_soon_complete() {
     let pattern = "a[a-d]{11}|[bcd]";

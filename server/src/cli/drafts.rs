@@ -73,8 +73,8 @@ pub struct Args {
     /// for another. Each has a model of its own in memory
     #[arg(long)]
     in_turn: bool,
-    /// Read the prompts of the tasks before the time is taken, so that the figures are of the answers alone, as
-    /// where prompts are in the cache
+    /// Read the prompts of the tasks before the time is taken, so that the figures are of the answers alone,
+    /// as where prompts are in the cache
     #[arg(long)]
     prompts_read: bool,
     /// Feed all drafts, whatever passes cost, instead of as many as pay off; `svip`, `ucb1` and `exp3` keep

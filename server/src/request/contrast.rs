@@ -7,43 +7,50 @@ use crate::model::served::ServedModel;
 use crate::request::prompt;
 use crate::request::tokenization::PromptTokenizer;
 use crate::wire::chat::ChatRequest;
+use crate::wire::completion::CompletionRequest;
 use crate::wire::error::ApiError;
-use crate::wire::generation::{Generation, OtherPrompt};
 
-/// Returns the prompt that the answers are contrasted with, if there is one. Messages are rendered as those of
-/// `chat`, with the same tools and the same constraint.
+/// Returns the prompt that a chat is contrasted with, if there is one: its messages, rendered like those of
+/// the chat, with the same tools and the same constraint.
 ///
 /// # Errors
-/// Fails as the prompt of the request itself would, and names the field of the other one.
-pub fn of(
+/// Fails as the prompt of the chat itself would, and names the other one.
+pub fn of_chat(
     served: &ServedModel,
-    generation: &Generation,
-    chat: Option<&ChatRequest>,
+    chat: &ChatRequest,
     interest: &Interest,
 ) -> Result<Option<ContrastPrompt>, ApiError> {
-    let Some(contrast) = &generation.contrast else {
+    let Some(contrast) = &chat.contrast else {
         return Ok(None);
     };
-    let tokens = match (&contrast.prompt, chat) {
-        (OtherPrompt::Messages(messages), Some(chat)) => {
-            let other = ChatRequest {
-                messages: messages.clone(),
-                ..chat.clone()
-            };
-            let cutting = PromptTokenizer::of_prompt(served, "contrast.messages", interest);
-            prompt::of_chat(served, &other, cutting)
-                .map_err(|error| error.about("contrast.messages"))?
-                .tokens
-        }
-        (OtherPrompt::Prompt(text), _) => {
-            let cutting = PromptTokenizer::of_prompt(served, "contrast.prompt", interest);
-            prompt::of_text(served, text, cutting)?
-        }
-        // Refused when the request was read.
-        (OtherPrompt::Messages(_), None) => return Ok(None),
+    let other = ChatRequest {
+        messages: contrast.prompt.clone(),
+        ..chat.clone()
     };
+    let cutting = PromptTokenizer::of_prompt(served, "contrast.messages", interest);
+    let read = prompt::of_chat(served, &other, cutting);
+    let tokens = read.map_err(|error| error.about("contrast.messages"))?.tokens;
     Ok(Some(ContrastPrompt {
         tokens,
-        contrast: contrast.weights(&generation.task),
+        contrast: contrast.weights(&chat.generation.task),
+    }))
+}
+
+/// Returns the prompt that a completion is contrasted with, if there is one.
+///
+/// # Errors
+/// Fails as the prompt of the completion itself would, and names the other one.
+pub fn of_completion(
+    served: &ServedModel,
+    completion: &CompletionRequest,
+    interest: &Interest,
+) -> Result<Option<ContrastPrompt>, ApiError> {
+    let Some(contrast) = &completion.contrast else {
+        return Ok(None);
+    };
+    let cutting = PromptTokenizer::of_prompt(served, "contrast.prompt", interest);
+    Ok(Some(ContrastPrompt {
+        tokens: prompt::of_text(served, &contrast.prompt, cutting)?,
+        contrast: contrast.weights(&completion.generation.task),
     }))
 }

@@ -10,8 +10,8 @@
 //! | Code Llama | `▁<PRE>` before `▁<SUF>` after `▁<MID>` |
 //! | Codestral | `[SUFFIX]` after `[PREFIX]` before |
 //!
-//! A model is of the first family whose marks its vocabulary has, all of them as special tokens. The marks of
-//! the two texts themselves are text.
+//! A model is of the first family whose marks its vocabulary has, all of them as special tokens. The marks
+//! of the two texts themselves are text.
 
 use crate::grammars::interest::Interest;
 use crate::model::served::ServedModel;
@@ -62,7 +62,8 @@ const FAMILIES: [&[Part]; 5] = [
 /// Returns the tokens of a prompt whose answer stands between `before` and `after`.
 ///
 /// # Errors
-/// Fails if the model has no marks for that, if the vocabulary cannot write the texts, or if they are too long.
+/// Fails if the model has no marks for that, if the vocabulary cannot write the texts, or if they are too
+/// long.
 pub fn prompt(
     served: &ServedModel,
     (before, after): (&Prompt, &str),

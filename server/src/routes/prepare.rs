@@ -1,5 +1,5 @@
-//! Preparation of requests: from a body to the requests of the engine and the builder of the answer, with one
-//! function for each generating route.
+//! Preparation of requests: from a body to the requests of the engine and the builder of the answer, with
+//! one function for each generating route.
 //!
 //! The command line uses these functions too, so it can do everything that the service can.
 
@@ -61,8 +61,8 @@ pub struct Prepared {
     pub timeout: Option<Duration>,
     /// The time at which the request had been read and compilation of its constraint began.
     pub compile_begun: Instant,
-    /// The time taken to compile the constraint, or to wait for another request that compiled it, and to find
-    /// the length of the shortest answer.
+    /// The time taken to compile the constraint, or to wait for another request that compiled it, and to
+    /// find the length of the shortest answer.
     pub compiling: Duration,
 }
 
@@ -267,7 +267,7 @@ fn conversation(
         PromptTokenizer::of_prompt(served, "messages", interest),
     )?;
     let prompts = Prompts {
-        contrast: contrast::of(served, generation, Some(request), interest)?,
+        contrast: contrast::of_chat(served, request, interest)?,
         ..vec![chat.tokens].into()
     };
     let mut samples = SampleRequest::new(
@@ -332,7 +332,7 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
     let prompts = Prompts {
         all: prompts,
         boundary,
-        contrast: contrast::of(served, generation, None, interest)?,
+        contrast: contrast::of_completion(served, &request, interest)?,
     };
     let mut samples = SampleRequest::new(served, generation, prompts, language, request.logprobs, interest)?;
     let extras = Extras {

@@ -4,14 +4,15 @@ use serde_json::{Map, Value, json};
 
 use super::constraint::Constraint;
 use super::fields::{Fields, Ignored, Problems};
-use super::generation::{self, Generation};
+use super::generation::{self, Contrast, Generation};
 use super::tools::{self, Calls, Mode, Spelling};
 use crate::wire::error::ApiError;
 
 /// The maximum number of messages in a conversation.
 const MESSAGES: usize = 4_096;
 
-/// The fields that clients repeat from an earlier answer, or from an item of one, and that no template reads.
+/// The fields that clients repeat from an earlier answer, or from an item of one, and that no template
+/// reads.
 const REPEATED: &[&str] = &[
     "type",
     "id",
@@ -44,6 +45,8 @@ pub struct ChatRequest {
     pub token_details: Option<TokenDetails>,
     /// Text that the answer is likely to repeat; it affects the speed of the answer, never its content.
     pub prediction: Option<String>,
+    /// Another conversation that the answer is contrasted with.
+    pub contrast: Option<Contrast<Vec<Message>>>,
     /// The fields that all routes share.
     pub generation: Generation,
     /// The fields that have no effect here.
@@ -62,6 +65,7 @@ impl ChatRequest {
             include_reasoning: true,
             token_details: None,
             prediction: None,
+            contrast: None,
             generation: Generation::plain(model),
             ignored: Ignored::default(),
         }
@@ -123,7 +127,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     let mut tools = tools::read(&mut fields, Spelling::Nested, &mut problems);
     generation.settle_writing(&mut fields, tools.calls.as_mut(), &mut problems);
     settle(&mut generation, tools.calls.as_ref(), &mut problems);
-    generation.fits_contrast(true, &mut problems);
+    let contrast = contrast(&mut fields, &mut problems);
     let effort = fields.string("reasoning_effort", &mut problems);
     let template_arguments = template_arguments(&mut fields, effort, &mut problems);
     let logprobs = generation::chat_logprobs(&mut fields, &mut problems);
@@ -158,6 +162,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         include_reasoning,
         token_details,
         prediction,
+        contrast,
         generation,
         ignored,
     })
@@ -236,8 +241,15 @@ pub(crate) fn template_arguments(
     arguments
 }
 
+/// Takes the conversation that the answer is contrasted with.
+pub(super) fn contrast(fields: &mut Fields, problems: &mut Problems) -> Option<Contrast<Vec<Message>>> {
+    Contrast::read(fields, problems, |inner, problems| {
+        Some(messages(inner, problems)).filter(|messages| !messages.is_empty())
+    })
+}
+
 /// Takes the messages of a conversation.
-pub(super) fn messages(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
+fn messages(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
     let path = fields.path("messages");
     let items = fields.array_of("messages", MESSAGES, "messages", problems);
     items

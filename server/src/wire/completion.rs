@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields::{Fields, Ignored, Problems};
-use super::generation::{self, Generation};
+use super::generation::{self, Contrast, Generation};
 use crate::wire::error::ApiError;
 
 /// The maximum number of prompts in a request.
@@ -25,6 +25,8 @@ pub struct CompletionRequest {
     pub prompts: Vec<Prompt>,
     /// The number of alternatives in log-probabilities; `None` for no log-probabilities.
     pub logprobs: Option<u8>,
+    /// Another prompt that the answers are contrasted with.
+    pub contrast: Option<Contrast<Prompt>>,
     /// The text that follows the answers, which then stand between the prompt and it.
     pub suffix: Option<String>,
     /// `true` if answers may begin with a token that reaches back into the prompt.
@@ -45,10 +47,10 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
     let mut generation = generation::read(&mut fields, &mut problems);
     generation.settle_writing(&mut fields, None, &mut problems);
     generation.not_a_chat(&mut problems);
-    generation.fits_contrast(false, &mut problems);
     let prompts = prompts(&mut fields, &mut problems);
     let logprobs = generation::completion_logprobs(&mut fields, &mut problems);
     let token_healing = fields.boolean("token_healing", &mut problems).unwrap_or(false);
+    let contrast = Contrast::read(&mut fields, &mut problems, one_prompt);
     let suffix = fields
         .string("suffix", &mut problems)
         .filter(|suffix| !suffix.is_empty());
@@ -64,6 +66,7 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
     Ok(CompletionRequest {
         prompts,
         logprobs,
+        contrast,
         suffix,
         token_healing,
         generation,
@@ -84,7 +87,7 @@ fn healed(generation: &Generation, problems: &mut Problems) {
 }
 
 /// Takes one prompt: a text, or tokens.
-pub(super) fn one_prompt(fields: &mut Fields, problems: &mut Problems) -> Option<Prompt> {
+fn one_prompt(fields: &mut Fields, problems: &mut Problems) -> Option<Prompt> {
     let read = fields.take("prompt").as_ref().and_then(prompt);
     if read.is_none() {
         problems.invalid(fields.path("prompt"), "expected a text or an array of tokens");

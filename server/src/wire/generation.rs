@@ -22,7 +22,7 @@ use super::constraint::{self, Constraint, Source};
 use super::fields::{Fields, Problems};
 
 pub use choose::Choose;
-pub use contrast::{Contrast, OtherPrompt};
+pub use contrast::Contrast;
 pub use drafts::Drafts;
 pub use filters::Filters;
 pub use penalties::PenaltyScope;
@@ -145,8 +145,6 @@ pub struct Generation {
     pub penalty_scope: Option<PenaltyScope>,
     /// The tokens whose logits are biased, each with the number that is added.
     pub logit_bias: Vec<(u32, f32)>,
-    /// Another prompt that the answer is contrasted with.
-    pub contrast: Option<Contrast>,
     /// The texts that end the output.
     pub stop: Vec<String>,
     /// `true` if the stop text stays in the output.
@@ -254,7 +252,6 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
             .unwrap_or(0.0),
         penalty_scope: penalties::read(fields, problems),
         logit_bias: logit_bias(fields, problems),
-        contrast: Contrast::read(fields, problems),
         stop: stop(fields, problems),
         include_stop: fields
             .boolean("include_stop_str_in_output", problems)
@@ -381,7 +378,6 @@ impl Generation {
             frequency_penalty: 0.0,
             penalty_scope: None,
             logit_bias: Vec::new(),
-            contrast: None,
             stop: Vec::new(),
             include_stop: false,
             stop_tokens: Vec::new(),
@@ -402,13 +398,6 @@ impl Generation {
             confidence: false,
             enum_scores: false,
             extent: Extent::Inexact,
-        }
-    }
-
-    /// Refuses a contrast whose prompt is not of the kind that the route takes.
-    pub(crate) fn fits_contrast(&self, is_chat: bool, problems: &mut Problems) {
-        if let Some(contrast) = &self.contrast {
-            contrast.fits(is_chat, problems);
         }
     }
 

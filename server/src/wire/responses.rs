@@ -59,6 +59,7 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     let mut tools = tools::read(&mut fields, Spelling::Flat, &mut problems);
     generation.settle_writing(&mut fields, tools.calls.as_mut(), &mut problems);
     chat::settle(&mut generation, tools.calls.as_ref(), &mut problems);
+    let contrast = chat::contrast(&mut fields, &mut problems);
     let template_arguments = reasoning(&mut fields, &mut problems);
     let logprobs = logprobs(&mut fields, &mut problems);
     unsupported(&mut fields, &mut problems);
@@ -74,6 +75,7 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
         include_reasoning: true,
         token_details: None,
         prediction: None,
+        contrast,
         generation,
         ignored,
     };
@@ -94,7 +96,6 @@ fn length(fields: &mut Fields, problems: &mut Problems) -> Generation {
     let tokens = fields.integer("max_output_tokens", 1, i64::from(u32::MAX), problems);
     let mut generation = generation::read(fields, problems);
     generation.not_a_chat(problems);
-    generation.fits_contrast(true, problems);
     if let Some(tokens) = tokens {
         generation.max_tokens = Some(tokens as usize);
     }

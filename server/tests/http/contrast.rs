@@ -117,8 +117,11 @@ fn what_is_wrong_with_a_contrast_is_named() {
         assert_eq!(answer.status, 400, "{}", answer.text());
         answer.json()["error"]["param"].clone()
     };
-    assert_eq!(refused(json!({})), "contrast");
-    assert_eq!(refused(json!({"messages": user("b"), "prompt": "b"})), "contrast");
+    assert_eq!(refused(json!({})), "contrast.messages");
+    assert_eq!(
+        refused(json!({"messages": user("b"), "prompt": "b"})),
+        "contrast.prompt"
+    );
     assert_eq!(refused(json!({"messages": []})), "contrast.messages");
     assert_eq!(
         refused(json!({"messages": [{"role": "user"}]})),

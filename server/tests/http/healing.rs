@@ -267,8 +267,8 @@ fn streams_tell_the_same() {
     assert_eq!(tokens, ["", "/", "/", "x"]);
 }
 
-/// A model with the marks of a code model is shown both texts, each in its place, and the marks of a client are
-/// text.
+/// A model with the marks of a code model is shown both texts, each in its place, and the marks of a client
+/// are text.
 #[test]
 fn an_answer_may_stand_between_two_texts() {
     let complete = |service: &Service, more: Value| {

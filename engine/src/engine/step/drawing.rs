@@ -289,8 +289,8 @@ fn find_likely(flight: &mut dyn Flight, tasks: &mut [Task<'_>], turn: Turn) {
     }
 }
 
-/// Combines the rows of the sequences whose rows are a contrast with those of their second texts. `logits` has
-/// the rows of the tasks that the device did not draw for, one after the other.
+/// Combines the rows of the sequences whose rows are a contrast with those of their second texts. `logits`
+/// has the rows of the tasks that the device did not draw for, one after the other.
 fn contrast(
     flight: &mut dyn Flight,
     tasks: &mut [Task<'_>],

@@ -1,5 +1,5 @@
-//! Beam search with a look-ahead to the end: a prefix is judged by its cost so far, by the minimum cost of its
-//! completion, and by how soon it may have the phrases that are wanted.
+//! Beam search with a look-ahead to the end: a prefix is judged by its cost so far, by the minimum cost of
+//! its completion, and by how soon it may have the phrases that are wanted.
 //!
 //! ```text
 //!   candidates of all beams ─► their rows ─► the likeliest tokens after each, up to `ahead`
@@ -11,17 +11,18 @@
 //! by their score plus an estimate of how the constraint will be satisfied, found by a short greedy
 //! continuation `v`.
 //!
-//! The constraint has two parts. The grammar is enforced by the mask, and its remaining cost is known: `d(uv)`,
-//! the fewest tokens that complete the text, its end included. `λ` is the expected cost of such a token, in
-//! nats. So a likely prefix that leads into a long completion ranks below one that is nearly done. Without a
-//! grammar `d` is 0.
+//! The constraint has two parts. The grammar is enforced by the mask, and its remaining cost is known:
+//! `d(uv)`, the fewest tokens that complete the text, its end included. `λ` is the expected cost of such a
+//! token, in nats. So a likely prefix that leads into a long completion ranks below one that is nearly done.
+//! Without a grammar `d` is 0.
 //!
-//! The other part is the paper's: a [formula](Clauses) of phrases. Prefixes with a forbidden phrase are dropped,
-//! and a text may end only when it has a phrase of every clause. `h(uv)` is the largest logarithm of a
-//! probability that a token has which continues or begins a phrase that is missing, after `u` or within the
-//! look-ahead; 0 if none is missing. The paper groups prefixes by the clauses that they have met. Here the width is
-//! divided by how many tokens prefixes have of them, as in [dynamic beam allocation](super::dynamic_beam), so that
-//! prefixes which have begun a phrase do not compete with likelier ones either. Neither estimate takes part in the score of a text.
+//! The other part is the paper's: a [formula](Clauses) of phrases. Prefixes with a forbidden phrase are
+//! dropped, and a text may end only when it has a phrase of every clause. `h(uv)` is the largest logarithm
+//! of a probability that a token has which continues or begins a phrase that is missing, after `u` or within
+//! the look-ahead; 0 if none is missing. The paper groups prefixes by the clauses that they have met. Here
+//! the width is divided by how many tokens prefixes have of them, as in [dynamic beam
+//! allocation](super::dynamic_beam), so that prefixes which have begun a phrase do not compete with likelier
+//! ones either. Neither estimate takes part in the score of a text.
 //!
 //! The cost: a row for each candidate, of which there are twice as many as beams, and for each token of its
 //! look-ahead. Rows of selected candidates, and of look-aheads that turn out to be the actual continuation,
