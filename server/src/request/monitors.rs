@@ -1,5 +1,5 @@
-//! The monitors of a request that are constraints, in the form of the engine: each is the grammar of a whole answer whose content
-//! obeys the monitor.
+//! The monitors of a request that are constraints, in the form of the engine: each is the grammar of a whole
+//! answer whose content obeys the monitor.
 
 use std::sync::Arc;
 

@@ -42,11 +42,11 @@ impl Sampler {
     /// law with its weight) or "mcmc" (`mcmc_steps` steps of a Markov chain). "aprad" goes back at most
     /// `attempts` times, the further the larger `aprad_exponent` is.
     ///
-    /// `monitors` are further constraints, of the law "local": each is a `Grammar`, or a function that judges a
-    /// text. A function is called with the text so far, and with whether it is to end there. It returns `True`
-    /// if texts may begin like this, or end here, and `False` if not; a list of the strings of which one
-    /// comes next; or "allowed" if anything may follow. It is called for few tokens, and never twice for one
-    /// text. What it raises leaves the sampler as it was. With monitors, weights are estimates.
+    /// `monitors` are further constraints, of the law "local": each is a `Grammar`, or a function that judges
+    /// a text. A function is called with the text so far, and with whether it is to end there. It returns
+    /// `True` if texts may begin like this, or end here, and `False` if not; a list of the strings of which
+    /// one comes next; or "allowed" if anything may follow. It is called for few tokens, and never twice for
+    /// one text. What it raises leaves the sampler as it was. With monitors, weights are estimates.
     ///
     /// The other keywords change the rows before they are drawn from: `temperature`, `top_k`, `top_p`,
     /// `min_p`, `typical_p`, `top_n_sigma`, `epsilon_cutoff`, `eta_cutoff`, `bregman_lambda`,

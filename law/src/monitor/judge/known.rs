@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Question, Verdict};
+use super::verdict::{Question, Verdict};
 
 /// The most bytes of texts and verdicts that are kept.
 const MOST_BYTES: usize = 8 << 20;

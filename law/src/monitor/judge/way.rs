@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Verdict;
+use super::verdict::Verdict;
 
 /// The rest of an item of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Callbacks as monitors and scores of a request: they are asked about the content of an answer, as clients
 //! read it.
 //!
-//! Thoughts and calls of tools are not content, so nothing is asked about them. Where an answer may begin with
-//! one of these, nothing is asked before its content has begun.
+//! Thoughts and calls of tools are not content, so nothing is asked about them. Where an answer may begin
+//! with one of these, nothing is asked before its content has begun.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-use super::Address;
+use super::address::Address;
 
 /// The most bytes of the head of an answer, and of its body.
 const MOST_HEAD: usize = 16 << 10;
