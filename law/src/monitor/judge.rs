@@ -295,7 +295,8 @@ impl<J: Judge> MonitorState for JudgedState<J> {
                 let is_there = (token as usize) < self.vocabulary.len() && !self.vocabulary.is_eos(token);
                 let bytes = is_there.then(|| self.bytes(token)).flatten();
                 let agrees = bytes.is_some_and(|bytes| way.leads(bytes) || way.completes(bytes));
-                if !agrees && !(is_there && self.is_left(token)) {
+                let is_kept = agrees || is_there && self.is_left(token);
+                if !is_kept {
                     *word ^= bit;
                 }
             }

@@ -21,10 +21,13 @@ pub struct Desk<A> {
     answered: Condvar,
 }
 
+/// The answer to an order, once it is there.
+type Answer<A> = Mutex<Option<Result<Vec<A>, Failure>>>;
+
 /// An order that waits, and the place for its answer.
 struct Order<A> {
     texts: Vec<Question>,
-    answer: Arc<Mutex<Option<Result<Vec<A>, Failure>>>>,
+    answer: Arc<Answer<A>>,
 }
 
 struct Queue<A> {
