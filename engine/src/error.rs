@@ -189,6 +189,14 @@ pub enum MonitorProblem {
         /// [`Constraints::monitor_time`](crate::Constraints::monitor_time).
         allowed: Duration,
     },
+    /// The program that the monitor asks has no answer.
+    #[error("has no answer from its host: {reason}")]
+    Host {
+        /// What went wrong.
+        reason: String,
+        /// `true` if the answer did not come in time.
+        is_late: bool,
+    },
     /// The monitor allows none of the tokens that the grammar and the other monitors allow.
     #[error("allows no token that the other constraints allow, after {generated} generated tokens")]
     Refused {

@@ -38,7 +38,7 @@ pub use speculation::{Speculation, Verification};
 use std::time::{Duration, Instant};
 pub use table::{Feature, Method, conflicts, support};
 pub use task::{Draw, Task, Weigh};
-pub use watched::Watched;
+pub use watched::{Tilt, Watched};
 
 /// A prompt and the task to perform on it.
 ///
@@ -107,6 +107,9 @@ pub struct Constraints {
     /// model's law restricted to all of them. Under a filter that cuts masked rows, the tokens drawn from are
     /// those that it keeps of the tokens not refused so far.
     pub monitors: Vec<Watched>,
+    /// An energy by which texts weigh more or less; only under laws that have particles. It takes its time
+    /// from [`monitor_time`](Self::monitor_time), too.
+    pub tilt: Option<Tilt>,
     /// The time that all monitors together may take for the tokens of one pass before the request fails.
     pub monitor_time: Duration,
     /// Tokens that end the answer in addition to the vocabulary's end tokens. They apply only without a
@@ -116,11 +119,20 @@ pub struct Constraints {
     pub ignore_eos: bool,
 }
 
+impl Constraints {
+    /// Returns `true` if a program outside this one is asked.
+    pub(crate) fn is_remote(&self) -> bool {
+        let is_remote = self.monitors.iter().any(|monitor| monitor.is_remote);
+        is_remote || self.tilt.as_ref().is_some_and(|tilt| tilt.is_remote)
+    }
+}
+
 impl Default for Constraints {
     fn default() -> Self {
         Constraints {
             grammar: None,
             monitors: Vec::new(),
+            tilt: None,
             monitor_time: Duration::from_secs(1),
             stop_tokens: Vec::new(),
             ignore_eos: false,
@@ -214,6 +226,12 @@ impl Request {
     /// Sets the monitors that the answers must satisfy besides the grammar.
     pub fn monitors(mut self, monitors: Vec<Watched>) -> Self {
         self.constraints.monitors = monitors;
+        self
+    }
+
+    /// Sets the energy by which texts weigh more or less.
+    pub fn tilt(mut self, tilt: Tilt) -> Self {
+        self.constraints.tilt = Some(tilt);
         self
     }
 

@@ -269,6 +269,9 @@ fn draw_from(
     let (verified, steered) = match (inquired, &sequence.phase) {
         (Some(inquired), _) => {
             *walk = inquired.walk;
+            if let Some(score) = inquired.score {
+                sequence.draw.tilt = score;
+            }
             (Ok(inquired.verified), inquired.steered)
         }
         (None, Phase::Scoring { .. }) => (given::along(&nodes, row, walk, &mut chooser), None),

@@ -481,6 +481,8 @@ impl Sequence {
         ) = (prompt, true, None, None);
         self.draft.drafts.clear();
         self.draw.watch.forget();
+        // A text that is not as it was has not been scored.
+        self.draw.tilt = 0.0;
         self.report.truncate(to);
         self.draw.steering.truncate(to);
     }

@@ -12,6 +12,7 @@
 //!
 //! ```text
 //!   Grammar ──┐
+//!   Judged  ──┤
 //!   PerText ──┼─► Product: what all of them allow ─► sample::step   one token of the local law
 //!   PerToken ─┘   the masks are intersected,        sample::verify a drafted tree, without any mask
 //!                 the others asked
@@ -57,15 +58,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A host that is far away implements [`Judge`]: it is asked about several texts at once, and can answer
+//! with what may follow, so that nothing is asked until that is written.
+//!
 //! A host may panic, or take its time. Nothing here catches that; the code that runs the host has to.
 
 mod ask;
 mod grammar;
+mod judge;
 mod product;
 pub mod sample;
+mod score;
 
 pub use ask::{PerText, PerToken, Written};
+pub use judge::{Judge, Judged, Question, Verdict};
 pub use product::{Product, ProductState};
+pub use score::Score;
 
 /// The information that a state can give about all tokens at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,6 +126,26 @@ pub trait MonitorState: Send {
     /// The host has no answer.
     fn narrow(&mut self, _words: &mut [u32], _left: Option<usize>) -> Result<Coverage, Failure> {
         Ok(Coverage::Ask)
+    }
+
+    /// Does what [`narrow`](Self::narrow) does, as far as the host need not be asked and little has to be
+    /// computed. Returns `false` if nothing is known.
+    fn narrow_known(&mut self, _words: &mut [u32]) -> bool {
+        false
+    }
+
+    /// Returns how many tokens the host should be asked about at once where two may suffice.
+    fn together(&self) -> usize {
+        1
+    }
+
+    /// Announces tokens that [`allows`](Self::allows) is likely to be asked about, the likeliest first, so
+    /// that the host can be asked about all of them at once.
+    ///
+    /// # Errors
+    /// The host has no answer.
+    fn prepare(&mut self, _tokens: &[u32]) -> Result<(), Failure> {
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use clap::Subcommand;
 use lexiform_cli::failure::Outcome;
 use lexiform_cli::program::{self, Commands};
 
+mod callbacks;
 pub mod config;
 pub mod decode;
 pub mod demo;

@@ -7,6 +7,10 @@ mod bodies;
 mod bombs;
 #[path = "http/budgets.rs"]
 mod budgets;
+#[path = "http/callback_host.rs"]
+mod callback_host;
+#[path = "http/callbacks.rs"]
+mod callbacks;
 #[path = "http/chats.rs"]
 mod chats;
 #[path = "http/choosing.rs"]

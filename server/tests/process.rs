@@ -21,6 +21,8 @@ mod router;
 mod serving;
 #[path = "process/signals.rs"]
 mod signals;
+#[path = "process/sql.rs"]
+mod sql;
 #[path = "http/tokenizer.rs"]
 mod tokenizer;
 #[path = "process/tool_formats.rs"]

@@ -18,6 +18,7 @@ mod global;
 mod harvest;
 mod healing;
 mod independence;
+mod judged;
 mod k_seq;
 mod lossy;
 mod mirostat;

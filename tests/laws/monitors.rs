@@ -37,11 +37,13 @@ fn cases() -> Vec<Case> {
     (0..150).map(case).collect()
 }
 
-/// Answers from a mask; after this many refusals another mask is offered.
+/// Answers from a mask; after this many refusals another mask is offered, and this many tokens are drawn
+/// ahead.
 struct Answers<'a> {
     allowed: Allowed<'a>,
     offered: (usize, [u32; 1]),
     refused: usize,
+    ahead: usize,
 }
 
 impl Ask for Answers<'_> {
@@ -53,6 +55,10 @@ impl Ask for Answers<'_> {
 
     fn narrow(&mut self) -> Option<Vec<u32>> {
         (self.refused >= self.offered.0).then(|| self.offered.1.to_vec())
+    }
+
+    fn ahead(&mut self) -> usize {
+        self.ahead
     }
 }
 
@@ -86,7 +92,7 @@ fn is_masked(law: &BTreeMap<Found, Exact>, case: &Case) {
 #[test]
 fn asking_draws_from_the_masked_row_and_estimates_its_mass() {
     for case in &cases() {
-        for refusals in [1, 2, usize::MAX] {
+        for (refusals, ahead) in [(1, 1), (2, 1), (usize::MAX, 1), (1, 3), (usize::MAX, 2)] {
             // Offered after some refusals: exactly what is allowed, or a little more.
             for more in [0, 0b0110] {
                 let law = law_of(|chooser| {
@@ -94,6 +100,7 @@ fn asking_draws_from_the_masked_row_and_estimates_its_mass() {
                         allowed: Allowed::Words(&case.allowed),
                         offered: (refusals, [case.allowed[0] | more]),
                         refused: 0,
+                        ahead,
                     };
                     let mask = Allowed::Words(&case.mask);
                     found(asked(&case.row, mask, &mut answers, PLACE(), chooser))

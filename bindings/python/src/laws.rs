@@ -8,11 +8,13 @@
 //! ```
 //!
 //! `setting.rs` has what the texts of one object share: the grammar, the warping of rows and the bounds of an
-//! answer. `text.rs` has a text that is being drawn. `warping.rs` reads the keywords that change rows, which
-//! all three classes take, and `arguments.rs` those of a law.
+//! answer. `monitors.rs` has further constraints, such as functions of Python. `text.rs` has a text that is
+//! being drawn. `warping.rs` reads the keywords that change rows, which all three classes take, and
+//! `arguments.rs` those of a law.
 
 mod arguments;
 mod chain;
+mod monitors;
 mod particles;
 mod sampler;
 mod setting;

@@ -15,6 +15,7 @@ pub(super) fn check_combination(request: &Request) -> Result<(), Refusal> {
     let features = [
         (law::has_best_of(request), Feature::BestOf),
         (!request.constraints.monitors.is_empty(), Feature::Monitors),
+        (request.constraints.tilt.is_some(), Feature::Tilt),
         (request.sampling.mirostat.is_some(), Feature::Mirostat),
         (request.limits.on_budget != OnBudget::Complete, Feature::Cut),
         (!request.prompt.healed.is_empty(), Feature::Healed),

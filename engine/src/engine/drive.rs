@@ -11,9 +11,9 @@ use crate::error::{EngineError, MonitorProblem};
 use crate::request::driver::{
     BestOf, Branch, BranchEvent, Chains, Driver, Order, Orders, Plan, Population, Ranking, Report, Samples,
 };
+use crate::request::watched::monitor_error;
 use crate::request::{Event, Finish, Outcome, Request, Task, law, searches};
 use crate::sampling;
-use crate::sampling::asking::monitor_error;
 use crate::sampling::observed::Turn;
 use crate::sampling::write::Writer;
 use crate::sequence::job::Job;
@@ -100,7 +100,7 @@ impl Core {
                 event,
                 tokens: sequence.generated().len(),
                 log_probability: sequence.draw.walk.log_probability(),
-                log_weight: sequence.draw.walk.log_weight(),
+                log_weight: sequence.draw.walk.log_weight() + sequence.draw.tilt,
                 is_certain: sequence.draw.walk.is_certain() && !sampling::may_begin_anew(sequence),
                 text: if is_over {
                     Arc::new(sequence.generated().to_vec())
@@ -351,10 +351,12 @@ impl Core {
     /// Fails the branches whose monitors take too long.
     pub(crate) fn end_watched(&mut self) {
         for sequence in self.scheduler.running.iter_mut().filter(|it| it.is_watched()) {
-            let allowed = sequence.request.constraints.monitor_time;
+            let constraints = &sequence.request.constraints;
+            let allowed = constraints.monitor_time;
             if let Some(number) = sequence.draw.watch.slow(allowed) {
                 let problem = MonitorProblem::Slow { allowed };
-                let error = monitor_error(&sequence.request.constraints.monitors, Some(number), problem);
+                let tilt = constraints.tilt.as_ref();
+                let error = monitor_error(&constraints.monitors, tilt, Some(number), problem);
                 sequence.draw.watch.forget();
                 sequence.grammar.grammar_task = None;
                 sequence.fail(error);

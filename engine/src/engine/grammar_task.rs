@@ -15,13 +15,14 @@
 //! The decode thread itself does grammar work that takes only a few rounds of counted work
 //! (`lexiform::briefly`), because handing it to another thread would take longer.
 
-use crate::error::EngineError;
-use crate::fairness::pool::{Length, Owner, Pool, cpu_time};
+use crate::error::{EngineError, MonitorProblem};
+use crate::fairness::pool::{Length, Owner, Pool, Work, cpu_time};
 use crate::grammar::drafters::Drafters;
 use crate::grammar::masks::Finder;
 use crate::grammar::outlook::Outlook;
 use crate::grammar::reply::{Brought, GrammarTask, Reply};
 use crate::metrics::meters::Meters;
+use crate::request::watched::monitor_error;
 use crate::sampling::inquiry::Inquiry;
 use crate::scheduler::Scheduler;
 use crate::sequence::Sequence;
@@ -100,21 +101,52 @@ impl GrammarTasks {
         });
     }
 
-    /// Starts an inquiry of the monitors of a sequence about its next tokens.
+    /// Starts an inquiry of the monitors of a sequence about its next tokens. One that waits for another
+    /// program has a thread of its own: those of the pool are for work. Passes do not wait for a program that
+    /// was late.
     pub(crate) fn ask(&mut self, sequence: &mut Sequence, inquiry: Inquiry) {
-        self.send(sequence, move |_| {
+        let run = move |_: &dyn Fn() -> bool| {
             Ok(Brought {
                 inquired: Some(inquiry.run()?),
                 ..Brought::default()
             })
-        });
+        };
+        if !sequence.request.constraints.is_remote() {
+            return self.send(sequence, run);
+        }
+        let work = self.task(sequence, run);
+        if let Some(task) = &mut sequence.grammar.grammar_task {
+            task.awaited &= !sequence.draw.watch.is_late();
+        }
+        let thread = std::thread::Builder::new().name("lexiform-ask".to_owned());
+        if let Err(error) = thread.spawn(work) {
+            let constraints = &sequence.request.constraints;
+            let problem = MonitorProblem::Failed(format!("no thread to ask it: {error}"));
+            let error = monitor_error(&constraints.monitors, constraints.tilt.as_ref(), Some(0), problem);
+            sequence.grammar.grammar_task = None;
+            sequence.fail(error);
+        }
     }
 
+    /// Starts a grammar task on a thread of the pool.
     fn send(
         &mut self,
         sequence: &mut Sequence,
         run: impl FnOnce(&dyn Fn() -> bool) -> Result<Brought, EngineError> + Send + 'static,
     ) {
+        let work = self.task(sequence, run);
+        let owner = sequence.request.limits.owner.clone();
+        // Applies to sequences that cool down, too: if one is slow again, its thread is replaced, and if not,
+        // it does not wait for slow ones.
+        self.pool.start(owner, Length::Short, work);
+    }
+
+    /// Notes a grammar task of a sequence; returns its work.
+    fn task(
+        &mut self,
+        sequence: &mut Sequence,
+        run: impl FnOnce(&dyn Fn() -> bool) -> Result<Brought, EngineError> + Send + 'static,
+    ) -> Work {
         self.started += 1;
         let alive = Arc::new(());
         let (number, wanted) = (self.started, Arc::downgrade(&alive));
@@ -139,10 +171,7 @@ impl GrammarTasks {
             awaited: sequence.grammar.cooldown == 0,
             _alive: alive,
         });
-        let owner = sequence.request.limits.owner.clone();
-        // Applies to sequences that cool down, too: if one is slow again, its thread is replaced, and if not,
-        // it does not wait for slow ones.
-        self.pool.start(owner, Length::Short, Box::new(work));
+        Box::new(work)
     }
 
     /// Drops sequences that are done on another thread: freeing a large grammar with its last user takes a

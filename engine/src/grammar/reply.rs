@@ -39,6 +39,8 @@ pub(crate) struct Inquired {
     /// The walk after the draw.
     pub(crate) walk: Walk,
     pub(crate) verified: Verified,
+    /// The score of the text with the drawn tokens, if it was asked for.
+    pub(crate) score: Option<f64>,
     /// The tokens of the accepted drafts.
     pub(crate) path: Vec<u32>,
     /// The first of the drawn tokens whose bounds were steered by the number of tokens left.

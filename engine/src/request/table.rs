@@ -118,6 +118,8 @@ pub enum Feature {
     BestOf,
     /// Monitors are queried about tokens.
     Monitors,
+    /// An energy of the caller tilts the law.
+    Tilt,
     /// Mirostat steers the surprise of the text.
     Mirostat,
     /// An answer may be cut, or fail, if its tokens do not suffice.
@@ -132,9 +134,10 @@ pub enum Feature {
 
 impl Feature {
     /// All features, in the order of the table.
-    pub const ALL: [Feature; 7] = [
+    pub const ALL: [Feature; 8] = [
         Feature::BestOf,
         Feature::Monitors,
+        Feature::Tilt,
         Feature::Mirostat,
         Feature::Cut,
         Feature::Healed,
@@ -147,6 +150,7 @@ impl Feature {
         match self {
             Feature::BestOf => "best_of",
             Feature::Monitors => "monitors",
+            Feature::Tilt => "tilt",
             Feature::Mirostat => "mirostat_mode",
             Feature::Cut => "on_budget",
             Feature::Healed => "token_healing",
@@ -280,6 +284,24 @@ const TABLE: &[Rule] = &[
         beside: Beside::Methods(&[Method::Weigh]),
         field: "monitors",
         reason: "cannot be combined with options, of which nothing is drawn",
+    },
+    Rule {
+        feature: Feature::Tilt,
+        beside: Beside::Methods(&[
+            Method::Local,
+            Method::Lossy,
+            Method::Global,
+            Method::Asap,
+            Method::Aprad,
+            Method::Twisted,
+            Method::Mcmc,
+            Method::Search,
+            Method::Cntp,
+            Method::Weigh,
+        ]),
+        field: "tilt",
+        reason: "{method} has no particles that a score could weigh; the possible laws are smc and sir without \
+                 proposal: twisted",
     },
     Rule {
         feature: Feature::Mirostat,

@@ -14,10 +14,12 @@
 use crate::error::{EngineError, MonitorProblem};
 use crate::grammar::masks::Finder;
 use crate::request::Watched;
+use crate::request::watched::monitor_error;
 use crate::sequence::Sequence;
 use crate::speculation::draft::path;
 use crate::{Grammar, State};
 use lexiform_law::draft::{Node, NodeId};
+use lexiform_law::monitor::sample::Rounds;
 use lexiform_law::monitor::{Failure, MonitorState, ProductState};
 use lexiform_law::verify::{Verified, down};
 use lexiform_law::{Allowed, Ask, Row, RowError, Seeded, Walk};
@@ -39,6 +41,7 @@ pub(super) struct Asking {
     drawn: usize,
     at: usize,
     refused: usize,
+    rounds: Rounds,
     steered: Option<usize>,
     failure: Option<EngineError>,
 }
@@ -52,24 +55,8 @@ struct Monitors {
 impl Monitors {
     /// Returns the failure of one of them as an error with its name.
     fn error(&self, failure: Failure) -> EngineError {
-        monitor_error(
-            &self.watched,
-            self.joint.last_refusal(),
-            MonitorProblem::Failed(failure.0),
-        )
-    }
-}
-
-/// Returns the error that reports a failure of a monitor.
-pub(crate) fn monitor_error(
-    watched: &[Watched],
-    number: Option<usize>,
-    problem: MonitorProblem,
-) -> EngineError {
-    let name = number.and_then(|number| watched.get(number));
-    EngineError::Monitor {
-        monitor: name.map_or_else(String::new, |watched| watched.name.to_string()),
-        problem,
+        let problem = MonitorProblem::Failed(failure.0);
+        monitor_error(&self.watched, None, self.joint.last_refusal(), problem)
     }
 }
 
@@ -98,6 +85,7 @@ impl Asking {
             drawn: 0,
             at: 0,
             refused: 0,
+            rounds: Rounds::default(),
             steered: None,
             failure: None,
         }
@@ -131,7 +119,10 @@ impl Asking {
                 self.failure = Some(monitors.error(failure));
             }
             (self.at, self.refused, self.drawn) = (node.map_or(0, |node| node + 1), 0, drawn);
+            self.rounds = Rounds::default();
             drawn += 1;
+            let known = self.known(allowed);
+            let allowed = known.as_deref().map_or(allowed, Allowed::Words);
             Ok(Some(walk.next_asked(&row, allowed, self, chooser)))
         })
     }
@@ -142,6 +133,11 @@ impl Asking {
     /// Fails if a grammar or monitor had no answer; the drawn tokens are then meaningless.
     pub(super) fn finish(&mut self) -> Result<Option<usize>, EngineError> {
         self.failure.take().map_or(Ok(self.steered), Err)
+    }
+
+    /// Returns `true` if the grammar is queried.
+    pub(super) fn asks_grammar(&self) -> bool {
+        self.grammar.is_some()
     }
 
     /// Returns the number of the monitor that refused last.
@@ -169,6 +165,35 @@ impl Asking {
                 answer.map_err(|failure| monitors.error(failure))
             }
             None => Ok(true),
+        }
+    }
+
+    /// Returns the part of a mask that monitors are known to allow at most, if they know without being asked.
+    fn known(&mut self, allowed: Allowed<'_>) -> Option<Vec<u32>> {
+        let monitors = self.monitors.as_mut()?;
+        let mut words = allowed.to_words(self.width).into_owned();
+        monitors.joint.narrow_known(&mut words).then_some(words)
+    }
+
+    /// Announces tokens to the monitors, except for those that the grammar refuses.
+    fn announce(&mut self, tokens: &[u32]) -> Result<(), EngineError> {
+        let (state, _) = self.places[self.at];
+        let mut left = Vec::with_capacity(tokens.len());
+        for &token in tokens {
+            let next = match (&self.grammar, state) {
+                (Some(grammar), Some(state)) => grammar.try_step(state, token)?.is_some(),
+                _ => true,
+            };
+            if next {
+                left.push(token);
+            }
+        }
+        match &mut self.monitors {
+            Some(monitors) => {
+                let announced = monitors.joint.prepare(&left);
+                announced.map_err(|failure| monitors.error(failure))
+            }
+            None => Ok(()),
         }
     }
 
@@ -207,6 +232,7 @@ impl Ask for Asking {
         let mask = match (&self.failure, self.refused == PATIENCE) {
             // Nothing can be drawn, so no query is needed.
             (Some(_), _) => return Some(Vec::new()),
+            (None, false) if self.refused == 1 => return self.known(Allowed::All),
             (None, false) => return None,
             (None, true) => self.mask(),
         };
@@ -214,5 +240,17 @@ impl Ask for Asking {
             self.failure = Some(error);
             Vec::new()
         }))
+    }
+    fn ahead(&mut self) -> usize {
+        match &self.monitors {
+            Some(monitors) => self.rounds.next_size(monitors.joint.together()),
+            None => 1,
+        }
+    }
+
+    fn prepare(&mut self, tokens: &[u32]) {
+        if self.failure.is_none() {
+            self.failure = self.announce(tokens).err();
+        }
     }
 }

@@ -3,23 +3,24 @@
 //! An inquiry holds all data that the draw depends on, and is run once by a thread of the pool. The drawn
 //! tokens are written when the sequence is next in a pass, which is the same pass if the monitors are quick.
 
-use super::asking::{Asking, monitor_error};
+use super::asking::Asking;
 use super::{node, not_a_law};
 use crate::State;
 use crate::error::{EngineError, MonitorProblem};
 use crate::grammar::masks::Bounds;
 use crate::grammar::reply::Inquired;
 use crate::model::logits::Row as Read;
-use crate::request::Watched;
-use crate::request::watched::product;
+use crate::request::watched::{Turn, monitor_error, product};
+use crate::request::{Tilt, Watched};
 use crate::sequence::Sequence;
 use crate::sequence::past::{Past, Sparing};
 use crate::speculation::draft::{Draft, path};
 use lexiform_law::draft::{Node, NodeId};
 use lexiform_law::monitor::{MonitorState, Product, ProductState};
-use lexiform_law::verify::Next;
+use lexiform_law::verify::{Next, Verified, tree};
 use lexiform_law::{Allowed, Seeded, Walk, Warper};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A draw for one sequence.
 pub(crate) struct Inquiry {
@@ -34,6 +35,8 @@ pub(crate) struct Inquiry {
     drafts: Vec<Draft>,
     asking: Asking,
     watched: Vec<Watched>,
+    tilt: Option<Tilt>,
+    turn: Turn,
     product: Product,
     /// The monitors' joint state, and the number of answer tokens that it has read.
     joint: Option<(ProductState, usize)>,
@@ -56,6 +59,8 @@ impl Inquiry {
             drafts: sequence.draft.drafts.clone(),
             asking: Asking::of(sequence, width),
             watched: sequence.request.constraints.monitors.clone(),
+            tilt: sequence.request.constraints.tilt.clone(),
+            turn: turn.clone(),
             product: product(&sequence.request.constraints.monitors, &turn),
             joint: sequence.draw.watch.take_joint(),
         }
@@ -73,7 +78,7 @@ impl Inquiry {
         for &token in answer.get(read..).unwrap_or_default() {
             if let Err(failure) = joint.advance(token) {
                 let problem = MonitorProblem::Failed(failure.0);
-                return Err(monitor_error(&self.watched, joint.last_refusal(), problem));
+                return Err(monitor_error(&self.watched, None, joint.last_refusal(), problem));
             }
         }
         let mut asking = self.asking.with(&self.watched, joint.clone());
@@ -96,14 +101,21 @@ impl Inquiry {
         };
         let nodes: Vec<Node<State>> = self.drafts.iter().map(node).collect();
         let (mut walk, mut chooser) = (self.walk, self.chooser);
-        let verified = asking.draw(&nodes, row, &mut walk, &mut chooser);
+        let verified = match self.watched.is_empty() && !asking.asks_grammar() {
+            true => tree(&nodes, row, &mut walk, &mut chooser),
+            false => asking.draw(&nodes, row, &mut walk, &mut chooser),
+        };
         let verified = verified.map_err(not_a_law)?;
         let steered = asking.finish()?;
         if let (Next::Stuck(_), Some(number)) = (&verified.next, asking.refused_by()) {
             let generated = answer.len() + verified.drawn.len();
             let problem = MonitorProblem::Refused { generated };
-            return Err(monitor_error(&self.watched, Some(number), problem));
+            return Err(monitor_error(&self.watched, None, Some(number), problem));
         }
+        let score = match &self.tilt {
+            Some(tilt) => score(tilt, answer, &verified, &self.turn, &self.watched)?,
+            None => None,
+        };
         let path = verified
             .path
             .iter()
@@ -112,10 +124,42 @@ impl Inquiry {
         Ok(Inquired {
             walk,
             verified,
+            score,
             path,
             steered,
             joint: Some(joint),
             read: answer.len(),
         })
     }
+}
+
+/// Returns the score of an answer with the tokens that were drawn, if it is to be scored.
+///
+/// # Errors
+/// Fails if there is no answer, or if the text must not come.
+fn score(
+    tilt: &Tilt,
+    answer: &[u32],
+    verified: &Verified,
+    turn: &Turn,
+    watched: &[Watched],
+) -> Result<Option<f64>, EngineError> {
+    let is_whole = matches!(verified.next, Next::Ended);
+    if !is_whole && !tilt.prefixes {
+        return Ok(None);
+    }
+    let drawn = verified.drawn.iter().map(|drawn| drawn.token);
+    let mut text: Vec<u32> = answer.iter().copied().chain(drawn).collect();
+    if is_whole {
+        text.pop();
+    }
+    turn.store(watched.len(), Ordering::Relaxed);
+    let problem = match tilt.of(&text, is_whole) {
+        Ok(f64::NEG_INFINITY) => MonitorProblem::Refused {
+            generated: text.len(),
+        },
+        Ok(score) => return Ok(Some(score)),
+        Err(failure) => MonitorProblem::Failed(failure.0),
+    };
+    Err(monitor_error(watched, Some(tilt), Some(watched.len()), problem))
 }

@@ -16,9 +16,10 @@ impl Sequence {
         law::proposal(&self.request) == Some(TokenProposal::Asked)
     }
 
-    /// Returns `true` if it has monitors, which are queried before it draws.
+    /// Returns `true` if it has monitors or a score, which are queried before its draws are written.
     pub(crate) fn is_watched(&self) -> bool {
-        !self.request.constraints.monitors.is_empty()
+        let constraints = &self.request.constraints;
+        !constraints.monitors.is_empty() || constraints.tilt.is_some()
     }
 
     /// Returns `true` if it cannot draw before its monitors have answered.

@@ -174,6 +174,8 @@ pub(crate) struct DrawState {
     pub(crate) trie: Option<SharedTrie>,
     pub(crate) replay: Replay,
     pub(crate) watch: Watch,
+    /// The score of the text, the last time that it was scored.
+    pub(crate) tilt: f64,
     /// How the remaining token budget has narrowed the choices so far.
     pub(crate) steering: Steering,
     /// The token drawn last, and the entropy of its row, if the request needs it.
@@ -193,6 +195,7 @@ impl DrawState {
             trie: None,
             replay: Replay::default(),
             watch: Watch::default(),
+            tilt: 0.0,
             steering: Steering::default(),
             latest: None,
             ranked: Vec::new(),
@@ -219,6 +222,7 @@ impl DrawState {
             trie,
             replay: Replay::default(),
             watch: Watch::default(),
+            tilt: self.tilt,
             steering: self.steering,
             latest: self.latest,
             ranked: Vec::new(),

@@ -20,7 +20,12 @@ pub(crate) struct Watch {
     /// The number of the monitor that is running. The monitors' states share this, so it stays as long as
     /// they do.
     turn: Turn,
+    /// `true` if the last result came so late that no pass should wait for the next one.
+    is_late: bool,
 }
+
+/// The time after which a result is late.
+const LATE: Duration = Duration::from_millis(2);
 
 impl Watch {
     /// Takes the monitors' joint state, to be advanced by the caller.
@@ -34,8 +39,14 @@ impl Watch {
         self.turn.clone()
     }
 
+    /// Returns `true` if the last result came so late that no pass should wait for the next one.
+    pub(crate) fn is_late(&self) -> bool {
+        self.is_late
+    }
+
     /// Stores the result of an inquiry.
     pub(crate) fn hear(&mut self, inquired: Inquired) {
+        self.is_late = self.asked.is_some_and(|asked| asked.elapsed() > LATE);
         (self.inquired, self.asked) = (Some(inquired), None);
     }
 

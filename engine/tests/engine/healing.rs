@@ -333,10 +333,7 @@ fn samples_of_one_prompt_are_each_told_alike() {
 fn what_cannot_go_together_is_named() {
     let engine = engine(EngineConfig::default());
     let healed = || under(Law::Local, 0);
-    let monitor = Watched {
-        name: "letters".into(),
-        monitor: Arc::new(grammar(Source::Regex("[a-z:/]*"), b"")),
-    };
+    let monitor = Watched::new("letters", Arc::new(grammar(Source::Regex("[a-z:/]*"), b"")));
     let wrong = [
         (
             healed().monitors(vec![monitor]),

@@ -201,10 +201,10 @@ fn what_needs_a_law_is_refused_with_it() {
     assert_eq!(engine.check(&base()), Ok(()));
     for request in [
         base().best_of(Some(2)),
-        base().monitors(vec![Watched {
-            name: "digits".into(),
-            monitor: Arc::new(grammar_over(&vocabulary(), "0+")),
-        }]),
+        base().monitors(vec![Watched::new(
+            "digits",
+            Arc::new(grammar_over(&vocabulary(), "0+")),
+        )]),
     ] {
         let refused = engine.check(&request).expect_err("it needs a law");
         assert_eq!(refused.field(), Some("lossy"));

@@ -26,6 +26,7 @@ mod found_texts;
 mod gguf;
 mod grammars;
 mod healing;
+mod hosts;
 mod in_turn;
 #[path = "../kernels/launcher.rs"]
 mod launcher;

@@ -18,10 +18,7 @@ fn watched(
     name: &str,
     function: impl Fn(Written<'_>) -> Result<bool, Failure> + Send + Sync + 'static,
 ) -> Watched {
-    Watched {
-        name: name.into(),
-        monitor: Arc::new(PerText::new(&vocabulary(), function)),
-    }
+    Watched::new(name, Arc::new(PerText::new(&vocabulary(), function)))
 }
 
 /// Texts that do not begin with 11.
@@ -51,17 +48,14 @@ fn the_law_is_that_of_the_model_inside_grammar_and_monitors() {
         |seed| {
             request(Law::Local, seed).grammar(None).monitors(vec![
                 no_twins(),
-                Watched {
-                    name: "digits".into(),
-                    monitor: Arc::new(grammar_over(&vocabulary(), "000|1[01][01]")),
-                },
+                Watched::new("digits", Arc::new(grammar_over(&vocabulary(), "000|1[01][01]"))),
             ])
         },
         |seed| {
-            request(Law::Local, seed).monitors(vec![Watched {
-                name: "digits".into(),
-                monitor: Arc::new(grammar_over(&vocabulary(), "0+|10[01]")),
-            }])
+            request(Law::Local, seed).monitors(vec![Watched::new(
+                "digits",
+                Arc::new(grammar_over(&vocabulary(), "0+|10[01]")),
+            )])
         },
     ] {
         agrees(&shares(&engine, request, COUNT), &LOCAL, COUNT);

@@ -14,6 +14,8 @@
 //! and has far less variance. An extension of `adaptive` by more loops with the weight scaled by their number
 //! looks natural and is biased; a test keeps that on record.
 
+use std::collections::VecDeque;
+
 use super::row::remove;
 use super::{Allowed, Chooser, Drawn, Part, Place, Row, Weight};
 
@@ -31,6 +33,8 @@ struct Urn<'a, R> {
     row: &'a R,
     words: Vec<u32>,
     place: Place,
+    /// The tokens that come next, drawn before they are needed.
+    ahead: VecDeque<u32>,
 }
 
 impl<'a, R> Urn<'a, R> {
@@ -42,30 +46,54 @@ impl<'a, R> Urn<'a, R> {
             row,
             words: allowed.to_words(row.len()).into_owned(),
             place,
+            ahead: VecDeque::new(),
         }
     }
 
     /// Draws one of the remaining tokens and removes it; `None` if none of them has mass.
-    fn take<W, C>(&mut self, chooser: &mut C) -> Option<u32>
+    fn take<W, C>(&mut self, ask: &mut (impl Ask + ?Sized), chooser: &mut C) -> Option<u32>
     where
         W: Weight,
         R: Row<W>,
         C: Chooser<W> + ?Sized,
     {
-        let token = self
-            .row
-            .part(Allowed::Words(&self.words))
-            .draw(self.place, chooser)?;
+        if self.ahead.is_empty() {
+            self.draw_ahead(ask.ahead(), chooser);
+            if self.ahead.len() > 1 {
+                ask.prepare(self.ahead.make_contiguous());
+            }
+        }
+        let token = self.ahead.pop_front()?;
         self.place.round += 1;
         self.remove(token);
         Some(token)
     }
 
-    /// Removes the tokens outside the mask of `ask`, if it has one.
+    /// Draws the tokens that come next: `count` of them, at least one, as far as tokens with mass are left.
+    fn draw_ahead<W, C>(&mut self, count: usize, chooser: &mut C)
+    where
+        W: Weight,
+        R: Row<W>,
+        C: Chooser<W> + ?Sized,
+    {
+        let (mut words, mut place) = (self.words.clone(), self.place);
+        while self.ahead.len() < count.max(1) {
+            let token = self.row.part(Allowed::Words(&words)).draw(place, chooser);
+            let Some(token) = token else {
+                return;
+            };
+            place.round += 1;
+            self.ahead.push_back(token);
+            remove(&mut words, token);
+        }
+    }
+
+    /// Removes the tokens outside the mask of `ask`, if it has one. What was drawn ahead is drawn anew.
     fn narrow(&mut self, ask: &mut (impl Ask + ?Sized)) {
         if let Some(mask) = ask.narrow() {
             let of = mask.into_iter().chain(std::iter::repeat(0));
             self.words.iter_mut().zip(of).for_each(|(word, of)| *word &= of);
+            self.ahead.clear();
         }
     }
 
@@ -99,6 +127,16 @@ pub trait Ask {
     fn narrow(&mut self) -> Option<Vec<u32>> {
         None
     }
+
+    /// Returns how many tokens should be drawn before the first of them is checked. They are the ones that
+    /// would be drawn anyway if all of them were refused.
+    fn ahead(&mut self) -> usize {
+        1
+    }
+
+    /// Announces tokens that were drawn ahead, of which the first will be checked, and others as far as they
+    /// are needed.
+    fn prepare(&mut self, _tokens: &[u32]) {}
 }
 
 impl<F: FnMut(u32) -> bool> Ask for F {
@@ -140,12 +178,12 @@ where
     let mut urn = Urn::new(row, allowed, place);
     loop {
         let before = urn.words.clone();
-        let token = urn.take::<W, C>(chooser)?;
+        let token = urn.take::<W, C>(ask, chooser)?;
         if !ask.allows(token) {
             urn.narrow(ask);
             continue;
         }
-        let next = urn.take::<W, C>(chooser);
+        let next = urn.take::<W, C>(ask, chooser);
         let rejected = next.is_some_and(|next| !ask.allows(next));
         let log_probability = row.log_probability(token);
         let (mass, log_mass) = match rejected {

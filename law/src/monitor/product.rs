@@ -85,4 +85,41 @@ impl MonitorState for ProductState {
             _ => Coverage::Over,
         })
     }
+
+    fn narrow_known(&mut self, words: &mut [u32]) -> bool {
+        let narrowed = self.states.iter_mut().map(|state| state.narrow_known(words));
+        narrowed.fold(false, |any, one| any | one)
+    }
+
+    fn together(&self) -> usize {
+        let most = self.states.iter().map(|state| state.together()).max();
+        most.unwrap_or(1)
+    }
+
+    /// Announces to each part what the parts before it do not refuse. A part that wants no announcement is
+    /// asked at once, as it will be anyway.
+    fn prepare(&mut self, tokens: &[u32]) -> Result<(), Failure> {
+        let mut tokens = tokens.to_vec();
+        let Some(last) = self.states.iter().rposition(|state| state.together() > 1) else {
+            return Ok(());
+        };
+        for (part, state) in self.states[..=last].iter_mut().enumerate() {
+            let mut failure = None;
+            if state.together() > 1 {
+                failure = state.prepare(&tokens).err();
+            }
+            tokens.retain(|&token| {
+                failure.is_none()
+                    && state.allows(token, None).unwrap_or_else(|error| {
+                        failure = Some(error);
+                        false
+                    })
+            });
+            if let Some(failure) = failure {
+                self.refused = Some(part);
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
 }

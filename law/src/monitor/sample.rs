@@ -15,6 +15,8 @@ use crate::verify::{Verified, down};
 struct Asked<'s> {
     state: &'s mut dyn MonitorState,
     left: Option<usize>,
+    width: usize,
+    rounds: Rounds,
     failure: Option<Failure>,
 }
 
@@ -32,7 +34,40 @@ impl Ask for Asked<'_> {
 
     /// After a failure nothing can be drawn, and no further token needs a check.
     fn narrow(&mut self) -> Option<Vec<u32>> {
-        self.failure.is_some().then(Vec::new)
+        if self.failure.is_some() {
+            return Some(Vec::new());
+        }
+        let mut words = Allowed::All.to_words(self.width).into_owned();
+        self.state.narrow_known(&mut words).then_some(words)
+    }
+
+    fn ahead(&mut self) -> usize {
+        self.rounds.next_size(self.state.together())
+    }
+
+    fn prepare(&mut self, tokens: &[u32]) {
+        if let Err(failure) = self.state.prepare(tokens) {
+            self.failure.get_or_insert(failure);
+        }
+    }
+}
+
+/// The most tokens that a host is asked about at once.
+const MOST_TOGETHER: usize = 64;
+
+/// The rounds of questions for one token, of which each is about twice as many tokens as the last.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rounds(u32);
+
+impl Rounds {
+    /// Returns how many tokens to ask about in the next round, if it is `first` in the first one.
+    pub fn next_size(&mut self, first: usize) -> usize {
+        if first <= 1 {
+            return first;
+        }
+        let size = first.checked_shl(self.0).unwrap_or(MOST_TOGETHER);
+        self.0 += 1;
+        size.min(MOST_TOGETHER.max(first))
     }
 }
 
@@ -63,6 +98,8 @@ where
     let mut asked = Asked {
         state,
         left: left.map(|left| left.saturating_sub(1)),
+        width: row.len(),
+        rounds: Rounds::default(),
         failure: None,
     };
     let step = walk.next_asked(row, allowed, &mut asked, chooser);

@@ -10,6 +10,7 @@
 //! as JSON become JSON when the call is complete.
 
 mod json;
+pub mod judged;
 mod output_format;
 
 use std::sync::Arc;

@@ -10,6 +10,7 @@ use rustls::ServerConfig;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::answer::resume::ResumeLimits;
+use crate::cli::callbacks::CallbackArgs;
 use crate::cli::model::ModelArgs;
 use crate::grammars::tool_format::{ToolFormat, ToolFormatChoice};
 use crate::model::limits::{PREPARING, RequestLimits};
@@ -78,6 +79,8 @@ pub struct Args {
     model: ModelArgs,
     #[command(flatten)]
     limits: Limits,
+    #[command(flatten)]
+    callbacks: CallbackArgs,
     #[command(flatten)]
     access: Access,
     #[command(flatten)]
@@ -239,6 +242,7 @@ pub fn run(args: Args) -> Outcome {
     let metrics = metrics.map(|address| bind(address, address)).transpose()?;
     let settings = settings(&args)?;
     let tls = Tls::read(&args.access).map_err(|error| Failure::message(format!("TLS: {error}")))?;
+    let callbacks = args.callbacks.read()?;
     let listening = Listening {
         workers: 2,
         drain_seconds: args.limits.drain_seconds,
@@ -249,6 +253,7 @@ pub fn run(args: Args) -> Outcome {
         .open(args.served_model_name.clone())
         .map_err(|error| Failure::message(error.to_string()))?
         .with_limits(patience(&args.limits))
+        .with_callbacks(callbacks)
         .with_tool_format(args.tool_format);
     let app = Arc::new(AppState::new(Arc::new(served), settings));
     let served = app.clone();

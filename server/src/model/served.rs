@@ -11,6 +11,7 @@ use crate::grammars::tool_format::{ToolFormat, ToolFormatChoice};
 use crate::model::limits::RequestLimits;
 use crate::model::template::ChatTemplate;
 use crate::model::text::{ModelText, StartError};
+use crate::operate::callbacks::Callbacks;
 use crate::operate::metrics::Metrics;
 use crate::wire::response::FINGERPRINT;
 
@@ -56,6 +57,7 @@ pub struct ServedModel {
     metrics: Metrics,
     queue: usize,
     limits: RequestLimits,
+    callbacks: Callbacks,
     weights: WeightFormat,
     tool_format: ToolFormat,
     fingerprint: String,
@@ -93,6 +95,7 @@ impl ServedModel {
             metrics,
             queue,
             limits: RequestLimits::default(),
+            callbacks: Callbacks::default(),
             weights: WeightFormat::Stored,
             tool_format,
             fingerprint: FINGERPRINT.to_owned(),
@@ -151,6 +154,17 @@ impl ServedModel {
     #[must_use]
     pub fn with_limits(self, limits: RequestLimits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Sets the callbacks that requests may name; without this, there are none.
+    #[must_use]
+    pub fn with_callbacks(self, callbacks: Callbacks) -> Self {
+        Self { callbacks, ..self }
+    }
+
+    /// Returns the callbacks that requests may name.
+    pub fn callbacks(&self) -> &Callbacks {
+        &self.callbacks
     }
 
     /// Sets the format of calls of tools; without this, it is the one that the chat template shows.

@@ -1,5 +1,5 @@
-//! The monitors of a request in the form of the engine: each is the grammar of a whole answer whose content
-//! obeys the monitor.
+//! The monitors of a request that are constraints, in the form of the engine: each is the grammar of a whole
+//! answer whose content obeys the monitor.
 
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub fn of(
     for monitor in &generation.monitors {
         let constraint = match &monitor.source {
             MonitorSource::Constraint(constraint) => constraint.clone(),
+            // Asked as the answer is read.
+            MonitorSource::Callback(_) => continue,
             MonitorSource::Registered(id) => {
                 let known = prompt::registered(served, id, interest);
                 known.map_err(|error| error.about(&monitor.param))?
@@ -41,10 +43,7 @@ pub fn of(
             ..language.clone()
         };
         if let Some(compiled) = prompt::compiled(served, &language, interest)? {
-            all.push(Watched {
-                name: monitor.param.as_str().into(),
-                monitor: Arc::new(compiled.grammar),
-            });
+            all.push(Watched::new(monitor.param.as_str(), Arc::new(compiled.grammar)));
         }
     }
     Ok(all)

@@ -13,7 +13,7 @@ use crate::answer::builder::AnswerBuilder;
 use crate::answer::certificate::Certifier;
 use crate::answer::chat::ChatWriter;
 use crate::answer::completion::TextWriter;
-use crate::answer::parts::OutputFormat;
+use crate::answer::parts::{OutputFormat, judged};
 use crate::answer::responses::ResponsesWriter;
 use crate::answer::rewriting::RewriteWriter;
 use crate::answer::sample::Extras;
@@ -136,11 +136,20 @@ impl SampleRequest {
         if boundary == Boundary::Healed {
             healing::heal(served, &language, &mut requests, interest)?;
         }
-        let monitors = monitors::of(served, generation, &language, interest)?;
+        let mut monitors = monitors::of(served, generation, &language, interest)?;
+        let format = Arc::new(OutputFormat::of(&language, compiled.as_ref()));
+        // After those that compute: what they refuse is not asked about.
+        let (callbacks, tilt) = judged::of(served, generation, &format)?;
+        let waits = !callbacks.is_empty() || tilt.is_some();
+        monitors.extend(callbacks);
         let penalty_scope = penalties::scope(generation, &language)?;
         for request in &mut requests {
             request.sampling.penalty_scope = penalty_scope;
             request.constraints.monitors.clone_from(&monitors);
+            request.constraints.tilt.clone_from(&tilt);
+            if waits {
+                request.constraints.monitor_time = served.callbacks().patience();
+            }
         }
         // The engine checks again, on a thread that serves connections; by then the grammar has cached the
         // result.

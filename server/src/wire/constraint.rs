@@ -1,6 +1,7 @@
 //! Constraints: what the output of a request must obey, from any of the many fields in which clients send
 //! them.
 
+pub mod callbacks;
 pub mod fields;
 pub mod monitors;
 mod tags;

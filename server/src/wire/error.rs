@@ -104,6 +104,17 @@ impl ApiError {
         }
     }
 
+    /// The operator has not allowed a callback of this name: 400.
+    pub fn unknown_callback(param: &str, name: &str, names: &[&str]) -> Self {
+        let known = match names.is_empty() {
+            true => "this service has no callbacks, which its operator allows with --callback".to_owned(),
+            false => format!("the callbacks of this service are {}", names.join(", ")),
+        };
+        let name = shortened(name);
+        let message = format!("{param}: there is no callback '{name}'; {known}.");
+        Self::invalid("invalid_value", Some(param.to_owned()), message)
+    }
+
     /// Attributes the error to this field.
     pub fn about(self, param: &str) -> Self {
         Self {

@@ -10,6 +10,7 @@ mod penalties;
 mod samples;
 mod schemas;
 mod task;
+mod tilt;
 pub(in crate::wire) mod values;
 
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub use drafts::Drafts;
 pub use filters::Filters;
 pub use penalties::PenaltyScope;
 pub use task::Task;
+pub use tilt::Tilt;
 
 /// The maximum of `n` and of `best_of`.
 const SAMPLES: i64 = 16;
@@ -157,6 +159,8 @@ pub struct Generation {
     pub constraint: Option<Constraint>,
     /// The additional constraints that the output must obey, token by token.
     pub monitors: Vec<Monitor>,
+    /// The score by which texts weigh more or less.
+    pub tilt: Option<Tilt>,
     /// The way in which the output is generated.
     pub task: Task,
     /// `true` if the answer reports all texts that it was drawn from.
@@ -260,6 +264,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         stream: stream(fields, problems),
         constraint,
         monitors: constraint::monitors::read(fields, problems),
+        tilt: tilt::read(fields, &task, problems),
         task,
         return_particles,
         on_budget: on_budget(fields, problems),
@@ -290,6 +295,7 @@ fn features(generation: &Generation) -> Vec<Feature> {
     let features = [
         (generation.best_of.is_some(), Feature::BestOf),
         (!generation.monitors.is_empty(), Feature::Monitors),
+        (generation.tilt.is_some(), Feature::Tilt),
         (generation.filters.mirostat.is_some(), Feature::Mirostat),
         (generation.on_budget != OnBudget::Complete, Feature::Cut),
         (generation.weights, Feature::Weights),
@@ -384,6 +390,7 @@ impl Generation {
             stream: None,
             constraint: None,
             monitors: Vec::new(),
+            tilt: None,
             task: Task::default(),
             return_particles: false,
             on_budget: OnBudget::Complete,

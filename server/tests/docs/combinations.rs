@@ -6,9 +6,10 @@ use serde_json::Value;
 use crate::blocks::{read, root};
 
 /// The features that have a column, as the page names them, and as the OpenAPI document does.
-const FEATURES: [(Feature, &str, &str); 6] = [
+const FEATURES: [(Feature, &str, &str); 7] = [
     (Feature::BestOf, "`best_of`", "best_of"),
     (Feature::Monitors, "`monitors`", "monitors"),
+    (Feature::Tilt, "`tilt`", "tilt"),
     (Feature::Mirostat, "`mirostat_mode`", "mirostat_mode"),
     (Feature::Cut, "`on_budget` other than `complete`", "on_budget"),
     (Feature::Weights, "`weights`", "weights"),

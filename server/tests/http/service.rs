@@ -11,6 +11,7 @@ use lexiform_server::grammars::tool_format::ToolFormatChoice;
 use lexiform_server::model::limits::RequestLimits;
 use lexiform_server::model::served::ServedModel;
 use lexiform_server::model::text::{Defaults, ModelText};
+use lexiform_server::operate::callbacks::Callbacks;
 use lexiform_server::routes::server::{Listening, server};
 use lexiform_server::routes::state::{AppState, Settings};
 use serde_json::{Value, json};
@@ -69,6 +70,17 @@ impl Service {
         let format: ToolFormatChoice = format.parse().expect("a format");
         let served = served(roomy(), (TEMPLATE, more)).with_limits(unhurried());
         Self::of_served(served.with_tool_format(format), Settings::default(), None)
+    }
+
+    /// Whose requests may name these callbacks.
+    pub(crate) fn calling(callbacks: Callbacks) -> Self {
+        Self::calling_of(callbacks, &[])
+    }
+
+    /// The same, with more tokens.
+    pub(crate) fn calling_of(callbacks: Callbacks, more: &[&str]) -> Self {
+        let served = served(roomy(), (TEMPLATE, more)).with_limits(unhurried());
+        Self::of_served(served.with_callbacks(callbacks), Settings::default(), None)
     }
 
     /// Of a model that recommends these settings.
@@ -288,7 +300,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn read(stream: TcpStream) -> Self {
+    pub(crate) fn read(stream: TcpStream) -> Self {
         let mut reader = BufReader::new(stream);
         let (status, headers) = read_head(&mut reader);
         let mut answer = Self {

@@ -56,6 +56,10 @@ _Row: TypeAlias = (
     | tuple[Session, int, int | None]
 )
 
+# A constraint beside the grammar: another one, or a function of a text and of whether it is to end there. The function returns
+# whether texts may begin like this (or end here), or the strings of which one comes next.
+_Monitor: TypeAlias = Grammar | Callable[[str, bool], bool | Literal["open", "allowed", "forbidden"] | list[str] | tuple[str, ...]]
+
 # The keywords that change the model's rows before they are drawn from.
 class _Warping(TypedDict, total=False):
     temperature: float | None
@@ -311,6 +315,7 @@ class Sampler:
         prompt: Sequence[int] | None = None,
         max_tokens: int | None = None,
         ends: Iterable[int] | None = None,
+        monitors: Sequence[_Monitor] | None = None,
         **warping: Unpack[_Warping],
     ) -> Sampler: ...
     def next(self, logits: Any, *, amateur: Any = None) -> Step: ...
@@ -356,6 +361,7 @@ class Particles:
         prompt: Sequence[int] | None = None,
         max_tokens: int | None = None,
         ends: Iterable[int] | None = None,
+        monitors: Sequence[_Monitor] | None = None,
         **warping: Unpack[_Warping],
     ) -> Particles: ...
     def __len__(self) -> int: ...

@@ -58,6 +58,7 @@ impl Chain {
             max_tokens,
             ends,
             warping,
+            monitors: None,
         };
         let setting = Setting::new(common, Law::Mcmc { steps: 1, cuts })?;
         Ok(Chain {

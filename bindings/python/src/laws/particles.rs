@@ -76,7 +76,7 @@ impl Particles {
     /// The other arguments are those of `Sampler`.
     #[new]
     #[pyo3(signature = (grammar, count, *, proposal = "masked", resampling = "systematic", ess_threshold = 0.5, seed = 0,
-        trie = None, prompt = None, max_tokens = None, ends = None, **warping))]
+        trie = None, prompt = None, max_tokens = None, ends = None, monitors = None, **warping))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of a function of Python")]
     fn new(
         grammar: &Bound<'_, Grammar>,
@@ -89,16 +89,24 @@ impl Particles {
         prompt: Option<Vec<u32>>,
         max_tokens: Option<u32>,
         ends: Option<&Bound<'_, PyAny>>,
+        monitors: Option<Vec<Bound<'_, PyAny>>>,
         warping: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Particles> {
         let (proposal, resampling) = (arguments::proposal(proposal)?, arguments::resampling(resampling)?);
         let law = law(count, ess_threshold, resampling, proposal)?;
+        let is_watched = monitors.as_ref().is_some_and(|monitors| !monitors.is_empty());
+        if is_watched && proposal == TokenProposal::Twisted {
+            let message = "monitors cannot be combined with proposal=\"twisted\", which needs the tokens that all constraints \
+                           together allow; use \"masked\" or \"awrs\"";
+            return Err(PyValueError::new_err(message));
+        }
         let common = Common {
             grammar,
             prompt,
             max_tokens,
             ends,
             warping,
+            monitors,
         };
         let mut setting = Setting::new(common, law)?;
         let walks = walks(count, proposal, trie, &mut setting)?;
@@ -150,13 +158,18 @@ impl Particles {
         let amateur = amateur.map(|rows| rows_of(rows, active.len())).transpose()?;
         let _inside = fork::enter(py);
         py.detach(|| {
-            let mut population = self.lock();
             let logits = |row: usize| Logits {
                 model: row_at(&model, row),
                 amateur: amateur.as_ref().map(|rows| row_at(rows, row)),
             };
             let rows: Vec<Logits<'_>> = (0..active.len()).map(logits).collect();
-            population.next(&self.setting, &active, &rows)
+            if self.setting.monitors.is_none() {
+                return self.lock().next(&self.setting, &active, &rows);
+            }
+            let mut population = self.lock().copy();
+            let drawn = population.next(&self.setting, &active, &rows)?;
+            *self.lock() = population;
+            Ok(drawn)
         })
     }
 
@@ -275,6 +288,19 @@ impl Population {
         Seeded::new(self.seed, 0)
     }
 
+    /// Returns a copy, whose particles have the same draws.
+    fn copy(&self) -> Population {
+        let copy = |particle: &Particle| Particle {
+            text: particle.text.copy(),
+            ..*particle
+        };
+        Population {
+            weights: self.weights.clone(),
+            particles: self.particles.iter().map(copy).collect(),
+            ..*self
+        }
+    }
+
     /// Draws a token for each of these particles. All rows and masks are checked before the first draw.
     fn next<'a>(
         &mut self,
@@ -294,9 +320,10 @@ impl Population {
         let rows: Vec<_> = active.iter().zip(rows).map(row).collect::<PyResult<_>>()?;
         let draw = |(&number, (row, mask)): (&usize, (Distribution<'a>, Option<Arc<Mask>>))| {
             let text = &mut self.particles[number].text;
-            let step = match mask {
-                Some(mask) => text.next(setting, &row, Allowed::Words(mask.words()))?,
-                None => text.next_asked(setting, &row)?,
+            let mask = mask.as_ref().map(|mask| Allowed::Words(mask.words()));
+            let step = match mask.filter(|_| setting.monitors.is_none()) {
+                Some(allowed) => text.next(setting, &row, allowed)?,
+                None => text.next_asked(setting, &row, mask)?,
             };
             Ok(self.weigh(number, step))
         };

@@ -9,9 +9,10 @@
 //!            token token end
 //! ```
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lexiform_law::{Allowed, Aprad, Law, Walk};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -41,6 +42,12 @@ impl Sampler {
     /// law with its weight) or "mcmc" (`mcmc_steps` steps of a Markov chain). "aprad" goes back at most
     /// `attempts` times, the further the larger `aprad_exponent` is.
     ///
+    /// `monitors` are further constraints, of the law "local": each is a `Grammar`, or a function that judges
+    /// a text. A function is called with the text so far, and with whether it is to end there. It returns
+    /// `True` if texts may begin like this, or end here, and `False` if not; a list of the strings of which
+    /// one comes next; or "allowed" if anything may follow. It is called for few tokens, and never twice for
+    /// one text. What it raises leaves the sampler as it was. With monitors, weights are estimates.
+    ///
     /// The other keywords change the rows before they are drawn from: `temperature`, `top_k`, `top_p`,
     /// `min_p`, `typical_p`, `top_n_sigma`, `epsilon_cutoff`, `eta_cutoff`, `bregman_lambda`,
     /// `mirostat_mode`, `mirostat_tau`, `mirostat_eta`, `repetition_penalty`, `frequency_penalty`,
@@ -49,7 +56,8 @@ impl Sampler {
     /// for tokens at least `contrast_alpha` times as likely as the most likely one.
     #[new]
     #[pyo3(signature = (grammar, *, law = "local", seed = 0, sample = 0, trie = None, attempts = None, fallback = None,
-        mcmc_steps = None, aprad_exponent = None, prompt = None, max_tokens = None, ends = None, **warping))]
+        mcmc_steps = None, aprad_exponent = None, prompt = None, max_tokens = None, ends = None, monitors = None,
+        **warping))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of a function of Python")]
     fn new(
         grammar: &Bound<'_, Grammar>,
@@ -64,6 +72,7 @@ impl Sampler {
         prompt: Option<Vec<u32>>,
         max_tokens: Option<u32>,
         ends: Option<&Bound<'_, PyAny>>,
+        monitors: Option<Vec<Bound<'_, PyAny>>>,
         warping: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Sampler> {
         let arguments = LawArguments {
@@ -75,12 +84,21 @@ impl Sampler {
             aprad_exponent,
         };
         let law = arguments.law()?;
+        if monitors.as_ref().is_some_and(|monitors| !monitors.is_empty()) && law != Law::Local {
+            let law = law.name();
+            let message = format!(
+                "monitors cannot be combined with law={law:?}, which needs the tokens that all constraints together allow; use \
+                 law=\"local\", or Particles"
+            );
+            return Err(PyValueError::new_err(message));
+        }
         let common = Common {
             grammar,
             prompt,
             max_tokens,
             ends,
             warping,
+            monitors,
         };
         let mut setting = Setting::new(common, law)?;
         let walk = walk(law, trie, &mut setting)?;
@@ -102,17 +120,17 @@ impl Sampler {
         let (model, amateur) = (row_of(logits)?, amateur.map(row_of).transpose()?);
         let _inside = fork::enter(py);
         py.detach(|| {
-            let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
             let logits = Logits {
                 model: &model,
                 amateur: amateur.as_deref(),
             };
-            let row = self.setting.row(logits, text.tokens())?;
-            let mask = self
-                .setting
-                .mask(text.state(), self.setting.budget(text.tokens()))?;
-            let step = text.next(&self.setting, &row, Allowed::Words(mask.words()))?;
-            Ok(Step::of(step, &text))
+            if self.setting.monitors.is_none() {
+                return self.step(&mut self.lock(), logits);
+            }
+            let mut text = self.lock().copy();
+            let step = self.step(&mut text, logits)?;
+            *self.lock() = text;
+            Ok(step)
         })
     }
 
@@ -150,8 +168,25 @@ impl Sampler {
 }
 
 impl Sampler {
+    fn lock(&self) -> MutexGuard<'_, Text> {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn read<T>(&self, read: impl FnOnce(&Text) -> T) -> T {
-        read(&self.text.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&self.lock())
+    }
+
+    fn step(&self, text: &mut Text, logits: Logits<'_>) -> PyResult<Step> {
+        let row = self.setting.row(logits, text.tokens())?;
+        let mask = self
+            .setting
+            .mask(text.state(), self.setting.budget(text.tokens()))?;
+        let allowed = Allowed::Words(mask.words());
+        let step = match &self.setting.monitors {
+            Some(_) => text.next_asked(&self.setting, &row, Some(allowed))?,
+            None => text.next(&self.setting, &row, allowed)?,
+        };
+        Ok(Step::of(step, text))
     }
 }
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use lexiform::{Ends, Mask, MaskRequest};
+use lexiform_law::monitor::ProductState;
 use lexiform_law::{Contrastive, Distribution, History, Law, LawTag, Walk, Warper};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::monitors::Monitors;
 use super::warping;
 use crate::error::limit_error;
 use crate::grammar::Grammar;
@@ -39,6 +41,8 @@ pub(super) struct Setting {
     ends: Option<Ends>,
     pub(super) max_tokens: Option<u32>,
     prompt: Vec<u32>,
+    /// The constraints beside the grammar.
+    pub(super) monitors: Option<Monitors>,
 }
 
 /// The arguments that `Sampler`, `Particles` and `Chain` have in common.
@@ -48,6 +52,7 @@ pub(super) struct Common<'a, 'py> {
     pub(super) max_tokens: Option<u32>,
     pub(super) ends: Option<&'a Bound<'py, PyAny>>,
     pub(super) warping: Option<&'a Bound<'py, PyDict>>,
+    pub(super) monitors: Option<Vec<Bound<'py, PyAny>>>,
 }
 
 impl Setting {
@@ -57,6 +62,16 @@ impl Setting {
         let start = grammar.at_start();
         let tokens = start.grammar().vocabulary().len();
         let (warping, contrast) = warping::read(common.warping, tokens)?;
+        let ends = start.ends(common.ends)?;
+        let monitors = Monitors::read(
+            common.monitors.as_deref().unwrap_or_default(),
+            start.grammar().vocabulary(),
+            ends_of(&start, ends.as_ref()),
+        )?;
+        if monitors.is_some() && warping.mirostat.is_some() {
+            let message = "mirostat_mode cannot be combined with monitors";
+            return Err(PyValueError::new_err(message));
+        }
         let rows = match contrast {
             None => Warper::new(warping, law).map(Rows::OfOne),
             Some(contrast) => Contrastive::new(contrast, warping, law).map(Rows::OfTwo),
@@ -66,17 +81,23 @@ impl Setting {
         }
         Ok(Setting {
             _shared: grammar.shared.clone(),
-            ends: start.ends(common.ends)?,
+            ends,
             start,
             rows: rows.map_err(|error| warping::refused(&error, law))?,
             max_tokens: common.max_tokens,
             prompt: common.prompt.unwrap_or_default(),
+            monitors,
         })
     }
 
     /// Returns the state in which a text begins.
     pub(super) fn start(&self) -> State {
         self.start.at(self.start.state)
+    }
+
+    /// Returns the state of the monitors at the beginning of a text, if there are monitors.
+    pub(super) fn watch(&self) -> Option<ProductState> {
+        self.monitors.as_ref().map(Monitors::begin)
     }
 
     /// Returns the tokens that end an answer, as they were given.

@@ -1,6 +1,7 @@
 //! A text that is being drawn: its tokens, the states of the grammar after them, and the walk of its law.
 
 use lexiform_law as law;
+use lexiform_law::monitor::{MonitorState as _, ProductState};
 use lexiform_law::{Allowed, Ask, Row, Sampler as _, Seeded, Walk};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -76,6 +77,8 @@ pub(super) struct Text {
     tokens: Vec<u32>,
     /// The state after each number of tokens, from none on.
     states: Vec<State>,
+    /// The state of the monitors after the tokens.
+    watch: Option<ProductState>,
     /// `true` if no step follows: the text is whole, or there will be none.
     is_over: bool,
 }
@@ -89,6 +92,7 @@ impl Text {
             chooser: Seeded::new(seed, sequence),
             tokens: Vec::new(),
             states: vec![setting.start()],
+            watch: setting.watch(),
             is_over: false,
         }
     }
@@ -100,8 +104,14 @@ impl Text {
             chooser: Seeded::new(self.chooser.seed(), sequence),
             tokens: self.tokens.clone(),
             states: self.states.iter().map(|state| state.at(state.state)).collect(),
+            watch: self.watch.clone(),
             is_over: self.is_over,
         }
+    }
+
+    /// Returns a copy of this text, with the same draws.
+    pub(super) fn copy(&self) -> Text {
+        self.fork(self.chooser.sequence())
     }
 
     /// Goes back to the first tokens, of a law under which each token is certain once it is drawn.
@@ -137,20 +147,32 @@ impl Text {
         self.follow(setting, step)
     }
 
-    /// Takes a step without a mask, by trying one token after the other.
-    pub(super) fn next_asked(&mut self, setting: &Setting, row: &impl Row<f64>) -> PyResult<law::Step> {
+    /// Takes a step by trying one token after the other: the monitors are asked about each, and the grammar
+    /// too if there is no mask.
+    pub(super) fn next_asked(
+        &mut self,
+        setting: &Setting,
+        row: &impl Row<f64>,
+        mask: Option<Allowed<'_>>,
+    ) -> PyResult<law::Step> {
         self.check()?;
         let budget = setting.budget(&self.tokens);
+        let mut words = mask.unwrap_or(Allowed::All).to_words(row.len()).into_owned();
+        if let Some(watch) = &mut self.watch {
+            watch.narrow_known(&mut words);
+        }
         let mut asking = Asking {
             setting,
             state: &self.states[self.states.len() - 1],
+            is_masked: mask.is_some(),
+            watch: self.watch.as_mut(),
+            width: row.len(),
             budget,
             refused: 0,
             failure: None,
         };
-        let step = self
-            .walk
-            .next_asked(row, Allowed::All, &mut asking, &mut self.chooser);
+        let allowed = Allowed::Words(&words);
+        let step = self.walk.next_asked(row, allowed, &mut asking, &mut self.chooser);
         if let Some(error) = asking.failure {
             self.walk.rewind(self.tokens.len() as u32);
             return Err(error);
@@ -176,6 +198,9 @@ impl Text {
                 // The mask allowed it.
                 let next = next.map(|next| state.kept(next));
                 self.states.extend(next);
+                if let (Some(watch), Some(monitors)) = (&mut self.watch, &setting.monitors) {
+                    monitors.advance(watch, drawn.token)?;
+                }
                 self.tokens.push(drawn.token);
             }
             law::Step::Restart => self.keep(self.walk.position() as usize),
@@ -191,26 +216,45 @@ impl Text {
     }
 }
 
-/// Answers whether a token may follow a text, by a step of its grammar.
+/// Answers whether a token may follow a text, by a step of its grammar and by its monitors.
 struct Asking<'a> {
     setting: &'a Setting,
     state: &'a State,
+    /// `true` if only tokens are drawn that the grammar allows.
+    is_masked: bool,
+    watch: Option<&'a mut ProductState>,
+    width: usize,
     budget: Option<usize>,
     refused: usize,
     failure: Option<PyErr>,
 }
 
 impl Asking<'_> {
-    fn may_come(&self, token: u32) -> PyResult<bool> {
-        let grammar = self.state.grammar();
+    fn may_come(&mut self, token: u32) -> PyResult<bool> {
         let left = match self.budget {
             Some(0) => return Ok(false),
             budget => budget.map(|budget| budget - 1),
         };
-        let next = grammar.step_for(self.state.state, token, self.setting.ends());
-        let next = next.map_err(limit_error)?;
-        let fits = |next| left.is_none_or(|left| grammar.completes_within(next, left));
-        Ok(next.is_some_and(fits))
+        if !self.is_masked {
+            let grammar = self.state.grammar();
+            let next = grammar.step_for(self.state.state, token, self.setting.ends());
+            let next = next.map_err(limit_error)?;
+            let fits = |next| left.is_none_or(|left| grammar.completes_within(next, left));
+            if !next.is_some_and(fits) {
+                return Ok(false);
+            }
+        }
+        match (&mut self.watch, &self.setting.monitors) {
+            (Some(watch), Some(monitors)) => monitors.allows(watch, token, left),
+            _ => Ok(true),
+        }
+    }
+
+    /// Returns the tokens that the monitors are known to allow at most, if they have said so.
+    fn known(&mut self) -> Option<Vec<u32>> {
+        let watch = self.watch.as_mut()?;
+        let mut words = Allowed::All.to_words(self.width).into_owned();
+        watch.narrow_known(&mut words).then_some(words)
     }
 }
 
@@ -229,8 +273,8 @@ impl Ask for Asking<'_> {
             // Nothing can be drawn, so that no more tokens are tried.
             return Some(Vec::new());
         }
-        if self.refused != PATIENCE {
-            return None;
+        if self.refused != PATIENCE || self.is_masked {
+            return (self.refused == 1).then(|| self.known()).flatten();
         }
         Some(match self.setting.mask(self.state, self.budget) {
             Ok(mask) => mask.words().to_vec(),

@@ -1,8 +1,9 @@
 //! `monitors`: constraints that the text must obey in addition to the request's own, each an object as in
-//! `response_format` or the identity of a registered grammar.
+//! `response_format`, the identity of a registered grammar, or a callback.
 
 use serde_json::Value;
 
+use super::callbacks::Named;
 use super::{Constraint, fields};
 use crate::wire::fields::{Fields, Problems, type_name};
 
@@ -25,6 +26,8 @@ pub enum MonitorSource {
     Constraint(Constraint),
     /// The identity of a registered constraint.
     Registered(String),
+    /// A callback that the operator allows.
+    Callback(Named),
 }
 
 impl Monitor {
@@ -32,7 +35,7 @@ impl Monitor {
     pub fn constraint(&self) -> Option<&Constraint> {
         match &self.source {
             MonitorSource::Constraint(constraint) => Some(constraint),
-            MonitorSource::Registered(_) => None,
+            MonitorSource::Registered(_) | MonitorSource::Callback(_) => None,
         }
     }
 }
@@ -43,7 +46,7 @@ pub fn constraints(monitors: &mut [Monitor]) -> impl Iterator<Item = &mut Constr
         .iter_mut()
         .filter_map(|monitor| match &mut monitor.source {
             MonitorSource::Constraint(constraint) => Some(constraint),
-            MonitorSource::Registered(_) => None,
+            MonitorSource::Registered(_) | MonitorSource::Callback(_) => None,
         })
 }
 
@@ -70,6 +73,10 @@ fn monitor(number: usize, value: Value, problems: &mut Problems) -> Option<Monit
             problems.invalid(param, "expected a constraint: free text allows everything");
             return None;
         }
+        Value::Object(object) if object.get("type").is_some_and(|kind| kind == "callback") => {
+            let callback = Fields::of(Value::Object(object), &param, problems)?;
+            MonitorSource::Callback(Named::read(callback, "name", &["type"], problems)?)
+        }
         value @ Value::Object(_) => {
             let format = Fields::of(value, &param, problems)?;
             MonitorSource::Constraint(fields::format(format, problems)?)
@@ -77,7 +84,7 @@ fn monitor(number: usize, value: Value, problems: &mut Problems) -> Option<Monit
         other => {
             let found = type_name(&other);
             let message = format!(
-                "expected an object as in response_format, or the grammar_id of a registered grammar, found {found}"
+                "expected an object as in response_format, a callback, or the grammar_id of a registered grammar, found {found}"
             );
             problems.invalid(param, message);
             return None;

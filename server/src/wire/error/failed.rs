@@ -94,6 +94,13 @@ impl ApiError {
             MonitorProblem::Refused { .. } => {
                 Self::new(status, "invalid_request_error", "monitor_refused", message)
             }
+            MonitorProblem::Host { is_late, .. } => {
+                let status = match is_late {
+                    true => StatusCode::GATEWAY_TIMEOUT,
+                    false => StatusCode::BAD_GATEWAY,
+                };
+                Self::new(status, "server_error", "callback_failed", message)
+            }
             MonitorProblem::Failed(_) | MonitorProblem::Slow { .. } => {
                 Self::new(status, "invalid_request_error", "monitor_failed", message)
             }

@@ -27,6 +27,7 @@ const BINDING: &[&str] = &[
     "grammar",
     "grammar_id",
     "monitors",
+    "tilt",
     "whitespace",
     "key_order",
     "additional_properties",
