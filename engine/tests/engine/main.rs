@@ -4,6 +4,7 @@ mod aprad;
 mod bad_models;
 mod beside_prompts;
 mod branches;
+mod broken_heads;
 mod budgets;
 mod cautious;
 #[path = "../kernels/checkpoint.rs"]
@@ -24,6 +25,8 @@ mod flights;
 mod found_texts;
 mod gguf;
 mod grammars;
+mod head_rows;
+mod heads;
 mod healing;
 mod in_turn;
 #[path = "../kernels/launcher.rs"]
