@@ -185,14 +185,7 @@ const TORCH_ROOMS: [(&str, &[&str]); 15] = [
     ),
     (
         "head",
-        &[
-            "options",
-            "checkpoint",
-            "config",
-            "loops",
-            "layers",
-            "decoder",
-        ],
+        &["options", "checkpoint", "config", "loops", "layers", "decoder"],
     ),
     (
         "load",

@@ -187,6 +187,8 @@ fn a_head_changes_nothing_that_is_written() {
             }
             let stats = ended(&with);
             assert!(stats.drafted > 100 && stats.accepted > 20, "{name}: {stats:?}");
+            let is_crowded = config.blocks < small().blocks;
+            assert_eq!(stats.preemptions > 0, is_crowded, "{name}: {stats:?}");
         }
     }
 }
