@@ -16,12 +16,13 @@
 
 mod clasp;
 mod lend;
+mod lent;
 mod skip;
 pub(crate) mod states;
 mod trial;
 pub(crate) mod weights;
 
-pub(super) use self::lend::Lent;
+pub(super) use self::lent::Lent;
 use self::states::{States, Taken};
 use self::trial::{By, MOST_OFF};
 use self::weights::Weights;
@@ -338,7 +339,7 @@ impl Decoder {
         }
         let hidden = if is_normed { x } else { self.normed(&x)? };
         let mut logits = self.head.apply(&hidden)?;
-        lend::limit(&mut logits, self.config.logit_cap, self.crew.is_some())?;
+        lent::limit(&mut logits, self.config.logit_cap, self.crew.is_some())?;
         Ok(Box::new(Rows {
             logits,
             hidden,

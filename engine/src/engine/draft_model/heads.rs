@@ -5,10 +5,10 @@
 //!   head         (t1 h0) (t2 h1) … (tn hn-1) ─► row, own state g ─► (draft g) ─► row, …
 //! ```
 //!
-//! A head that has a state of its own ([`Head::own_width`]) reads the text behind the main model, into a cache
-//! of its own, and then its drafts one after another. Of drafts only the last turn is known: as soon as the
-//! main model has read them, its states replace the head's. A head that has none predicts all tokens at once,
-//! from the last state.
+//! A head that has a state of its own ([`Head::own_width`]) reads the text behind the main model, into its
+//! own cache, and then its drafts one after another. Drafts are read for one turn only: as soon as the main
+//! model has read them, its states replace the head's. A head that has none predicts all tokens at once, from
+//! the last state.
 //!
 //! Where the law draws once whatever is drafted, a head drafts [trees](super::trees), and elsewhere a chain.
 

@@ -294,8 +294,8 @@ impl Growing {
 
 /// Returns the likeliest tokens after drafts, each with the chance that it is drawn.
 ///
-/// The law draws with numbers that are known, so a row of the draft model that is like the law's is drawn from
-/// alike: the token that they draw from this row has half of what is left besides its share.
+/// The law draws with numbers that are known, and from a row like its own they draw the same token: the token
+/// that they draw from this row has half of what is left, besides its share.
 fn children(
     sequence: &Sequence,
     row: Row<'_>,

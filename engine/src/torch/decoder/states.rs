@@ -10,12 +10,13 @@
 //!
 //! Tests: `engine/tests/engine/head_states.rs`.
 
-use super::{Decoder, Result};
 use crate::torch::layers::attention::Plan;
 use crate::torch::layers::cache::SlotRows;
 use crate::torch::layers::layout::Place;
 use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
+
+type Result<T> = std::result::Result<T, TchError>;
 
 /// The hidden states of a token that a head reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,23 +35,20 @@ pub(super) struct States {
     rows: Option<SlotRows>,
 }
 
-impl Decoder {
-    /// Keeps the states that a head reads of each token. The layers must exist.
-    pub(in crate::torch) fn keeping(mut self, read: StatesRead) -> Self {
+impl States {
+    /// Returns no rows yet, of a model with this hidden size.
+    pub(super) fn new(read: StatesRead, hidden: i64) -> Self {
         let width = match &read {
-            StatesRead::Last => self.config.hidden,
-            StatesRead::Inputs(layers) => self.config.hidden * layers.len() as i64,
+            StatesRead::Last => hidden,
+            StatesRead::Inputs(layers) => hidden * layers.len() as i64,
         };
-        self.states = Some(States {
+        States {
             read,
             width,
             rows: None,
-        });
-        self
+        }
     }
-}
 
-impl States {
     /// Returns the numbers of a row.
     pub(super) fn width(&self) -> usize {
         self.width as usize

@@ -89,9 +89,8 @@ impl SlotRows {
         let bytes = (slots * width) as usize * place.kind.elt_size_in_bytes();
         let pages = Pages::new(bytes)?;
         let start = pages.start.cast::<u8>().cast_const();
-        // SAFETY: the pages have this many numbers, all zero, and whoever holds the rows keeps them as long as
-        // the tensor. Every reader of it is done before they are dropped: views of it live no longer than a
-        // pass.
+        // SAFETY: the pages have this many numbers, all zero, and whoever holds the tensor keeps them as long
+        // as it. Every reader of it is done before they are dropped: views of it live no longer than a pass.
         let rows =
             unsafe { Tensor::f_from_blob(start, &[slots, width], &[width, 1], place.kind, place.device) }?;
         Ok(SlotRows {
