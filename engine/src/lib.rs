@@ -56,6 +56,7 @@ pub use metrics::histogram::Histogram;
 pub use metrics::meters::{Meters, Times};
 pub use metrics::stats::Stats;
 pub use model::flight::{Ask, Drawing, Flight, Landed};
+pub use model::head::{Head, HeadFeed, HeadRows};
 pub use model::logits::{Logits, Numbers, Row};
 pub use model::scripted::{Script, ScriptedModel};
 pub use model::{Feed, Model, SlotMoves};
@@ -70,6 +71,6 @@ pub use sequence::job::Sink;
 pub use speculation::class::{JsonReader, StateClass};
 pub use speculation::policy::{CountedTime, Worked};
 pub use torch::{
-    Bandwidth, Device, Dtype, LoadOptions, LoadedModel, ModelConfig, ModelFiles, PassReads, SEVERAL_CARDS,
-    SelfDraft, Shape, SkippedLayers, WeightFormat, describe, load,
+    Bandwidth, Device, DrafterKind, Dtype, LoadOptions, LoadedModel, ModelConfig, ModelFiles, PassReads,
+    SEVERAL_CARDS, SelfDraft, Shape, SkippedLayers, WeightFormat, describe, drafter_kind, load,
 };

@@ -17,6 +17,7 @@
 //! discarded.
 
 pub(crate) mod flight;
+pub(crate) mod head;
 pub(crate) mod logits;
 pub(crate) mod scripted;
 pub(crate) mod tree;
@@ -24,6 +25,7 @@ pub(crate) mod tree;
 use crate::error::EngineError;
 use crate::model::flight::{Drawing, Flight};
 use crate::model::logits::Logits;
+use std::ops::Range;
 
 /// The tokens that one sequence feeds in one pass.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +94,22 @@ pub trait Model: Send {
 
     /// Creates the cache; a second call replaces it. Called once before the first pass.
     fn create_cache(&mut self, blocks: usize, block_size: usize) -> Result<(), EngineError>;
+
+    /// Returns how many numbers of hidden states are kept for each cached token, for a
+    /// [head](crate::Head) that reads them; 0 if none are kept.
+    fn states_width(&self) -> usize {
+        0
+    }
+
+    /// Returns the hidden states that are kept for the tokens in these slots, one after another. They are
+    /// kept where keys and values are: tokens that share these share the states, and
+    /// [`move_slots`](Self::move_slots) and [`copy_blocks`](Self::copy_blocks) move both.
+    ///
+    /// # Errors
+    /// Fails if the device fails.
+    fn states(&self, _table: &[u32], _slots: Range<usize>) -> Result<Vec<f32>, EngineError> {
+        Ok(Vec::new())
+    }
 
     /// Names the columns that are not tokens, once before the first pass. A model that measures its rows or
     /// draws from them must exclude them from peaks, sums, draws and rows. Most models do neither.

@@ -25,6 +25,7 @@ mod decoder;
 mod device;
 mod flight;
 mod gguf;
+mod head;
 #[cfg(feature = "kernels")]
 mod kernels;
 mod layers;
@@ -42,6 +43,7 @@ pub use checkpoint::files::ModelFiles;
 pub use checkpoint::random::Shape;
 pub use config::PassReads;
 pub use device::{Device, Dtype, SEVERAL_CARDS};
+pub use head::{DrafterKind, drafter_kind};
 #[cfg(feature = "kernels")]
 pub use kernels::{load, load_launched_by};
 #[cfg(not(feature = "kernels"))]

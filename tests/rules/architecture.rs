@@ -157,12 +157,12 @@ const ENGINE_ROOMS: [(&str, &[&str]); 14] = [
 ];
 
 /// The dependencies that are allowed among the engine's models on libtorch.
-const TORCH_ROOMS: [(&str, &[&str]); 14] = [
+const TORCH_ROOMS: [(&str, &[&str]); 15] = [
     ("device", &[]),
     ("bandwidth", &["device"]),
-    ("options", &["device"]),
     ("gguf", &[]),
     ("checkpoint", &["gguf"]),
+    ("options", &["device", "checkpoint"]),
     ("config", &["checkpoint"]),
     ("crew", &[]),
     ("loops", &["gguf", "config", "crew"]),
@@ -184,8 +184,20 @@ const TORCH_ROOMS: [(&str, &[&str]); 14] = [
         ],
     ),
     (
+        "head",
+        &["options", "checkpoint", "config", "loops", "layers", "decoder"],
+    ),
+    (
         "load",
-        &["options", "checkpoint", "config", "layers", "passes", "decoder"],
+        &[
+            "options",
+            "checkpoint",
+            "config",
+            "layers",
+            "passes",
+            "decoder",
+            "head",
+        ],
     ),
     (
         "kernels",

@@ -1,40 +1,61 @@
-//! Small models that draft for the main one: a model with the same tokens drafts [tokens](same); a model
-//! with a different vocabulary drafts [text](other) and the tokens that both [share](intersection).
+//! Small models that draft for the main one: a model with the same tokens drafts [tokens](same), or several
+//! [at once](parallel); a model with a different vocabulary drafts [text](other) and the tokens that both
+//! [share](intersection); a [head](heads) was trained to draft from the hidden states of the main model.
 
+mod heads;
 mod intersection;
 mod other;
+mod parallel;
 mod reader;
 mod same;
 mod tokens;
 mod translation;
+mod trees;
 
 pub use self::translation::OwnTokens;
 
+use self::heads::HeadDrafter;
 use self::other::OtherTokens;
+use self::parallel::ParallelTokens;
 use self::same::SameTokens;
 use self::translation::Translation;
 use crate::config::EngineConfig;
 use crate::engine::grammar_task::GrammarTasks;
 use crate::error::EngineError;
 use crate::model::Model;
+use crate::model::head::Head;
 use crate::sequence::Sequence;
 use lexiform::vocab::Vocabulary;
 use lexiform_law::draft::Tokenise;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A small model that drafts for the main one.
-pub struct Assistant {
-    /// The model.
-    pub model: Box<dyn Model>,
-    /// The model's own tokens, if they may differ from those of the main model; `None` if they are the same.
-    pub tokens: Option<OwnTokens>,
+/// What drafts for the main model.
+pub enum Assistant {
+    /// A small model.
+    Model {
+        /// The model.
+        model: Box<dyn Model>,
+        /// The model's own tokens, if they may differ from those of the main model; `None` if they are the
+        /// same.
+        tokens: Option<OwnTokens>,
+        /// The token that stands for one that is not known, if the model was trained to predict several
+        /// tokens at once: PARD ([An et al. 2025](https://arxiv.org/abs/2504.18583)). It needs the tokens of
+        /// the main model.
+        mask: Option<u32>,
+    },
+    /// A head that was trained for the main model, which must keep the hidden states that the head reads.
+    Head(Box<dyn Head>),
 }
 
 impl From<Box<dyn Model>> for Assistant {
     /// Returns an assistant with the tokens of the main model.
     fn from(model: Box<dyn Model>) -> Self {
-        Assistant { model, tokens: None }
+        Assistant::Model {
+            model,
+            tokens: None,
+            mask: None,
+        }
     }
 }
 
@@ -42,20 +63,39 @@ impl From<Box<dyn Model>> for Assistant {
 pub(crate) enum DraftModel {
     Same(SameTokens),
     Other(OtherTokens),
+    Parallel(ParallelTokens),
+    Head(HeadDrafter),
 }
 
 impl DraftModel {
     /// # Errors
-    /// Fails if there is no memory for its cache, or if its tokens cannot write what the model writes.
+    /// Fails if there is no memory for its cache, if its tokens cannot write what the model writes, or if a
+    /// head reads states that the model does not keep.
     pub(crate) fn new(
         assistant: Assistant,
+        target: &dyn Model,
         (vocabulary, tokeniser): (Arc<Vocabulary>, Arc<dyn Tokenise + Sync>),
         config: &EngineConfig,
     ) -> Result<Self, EngineError> {
-        let Assistant { model, tokens } = assistant;
-        match tokens.filter(|tokens| !is_same(&tokens.vocabulary, &vocabulary)) {
-            None => Ok(DraftModel::Same(SameTokens::new(model, vocabulary, config)?)),
-            Some(own) => {
+        let (model, tokens, mask) = match assistant {
+            Assistant::Model { model, tokens, mask } => (model, tokens, mask),
+            Assistant::Head(head) => {
+                return Ok(DraftModel::Head(HeadDrafter::new(
+                    head, target, vocabulary, config,
+                )?));
+            }
+        };
+        let other = tokens.filter(|tokens| !is_same(&tokens.vocabulary, &vocabulary));
+        match (other, mask) {
+            (None, None) => Ok(DraftModel::Same(SameTokens::new(model, vocabulary, config)?)),
+            (None, Some(mask)) => {
+                let parallel = ParallelTokens::new(model, mask, vocabulary, config)?;
+                Ok(DraftModel::Parallel(parallel))
+            }
+            (Some(_), Some(_)) => Err(EngineError::Config(
+                "a draft model that predicts several tokens at once needs the tokens of the model".to_owned(),
+            )),
+            (Some(own), None) => {
                 let translation = Translation::new(vocabulary.clone(), tokeniser, own)?;
                 let other = OtherTokens::new(model, (vocabulary, translation), config)?;
                 Ok(DraftModel::Other(other))
@@ -68,6 +108,8 @@ impl DraftModel {
         match self {
             DraftModel::Same(model) => model.retain(alive),
             DraftModel::Other(model) => model.retain(alive),
+            DraftModel::Parallel(model) => model.retain(alive),
+            DraftModel::Head(model) => model.retain(alive),
         }
     }
 
@@ -76,14 +118,18 @@ impl DraftModel {
         match self {
             DraftModel::Same(model) => model.reset(config),
             DraftModel::Other(model) => model.reset(config),
+            DraftModel::Parallel(model) => model.reset(config),
+            DraftModel::Head(model) => model.reset(config),
         }
     }
 
     /// Extends the drafts of these sequences, after the tip of each, as far as each
     /// [reaches](crate::sequence::parts::DraftState::reach). A sequence whose grammar does not answer within
-    /// the grace period drafts no further. Returns the number of passes that this took.
+    /// the grace period drafts no further. `target` is the main model, whose states a head reads. Returns the
+    /// number of passes that this took.
     pub(crate) fn propose(
         &mut self,
+        target: &dyn Model,
         sequences: &mut [&mut Sequence],
         grammar_tasks: &GrammarTasks,
         grace: Duration,
@@ -91,6 +137,8 @@ impl DraftModel {
         match self {
             DraftModel::Same(model) => model.propose(sequences, grammar_tasks, grace),
             DraftModel::Other(model) => model.propose(sequences, grammar_tasks, grace),
+            DraftModel::Parallel(model) => model.propose(sequences, grammar_tasks, grace),
+            DraftModel::Head(model) => model.propose(target, sequences, grammar_tasks, grace),
         }
     }
 }

@@ -125,7 +125,7 @@ impl Core {
         model.leave_out(&columns.left_out(model.vocab_size()));
         let tokeniser = tokeniser.unwrap_or_else(|| Arc::new(LongestMatch(vocabulary.clone())));
         let tokens = (vocabulary.clone(), tokeniser.clone());
-        let draft_model = draft.map(|draft| DraftModel::new(draft, tokens, &config));
+        let draft_model = draft.map(|draft| DraftModel::new(draft, &*model, tokens, &config));
         let draft_model = draft_model.transpose()?;
         let (finder, drafters) = (
             Finder { hook: mask_hook },

@@ -78,7 +78,7 @@ impl Rests {
             let were_fed = match draft.source {
                 Source::Forced => &mut forced,
                 Source::Copied | Source::Predicted | Source::Learned(..) => &mut looked_up,
-                Source::Model | Source::Given | Source::Guessed => continue,
+                Source::Model | Source::Branch(_) | Source::Given | Source::Guessed => continue,
             };
             *were_fed = Some(were_fed.unwrap_or(false) || is_fed);
         }

@@ -31,6 +31,8 @@ pub(crate) enum Source {
     Predicted,
     /// The draft model.
     Model,
+    /// A draft model that drafts trees, and its confidence.
+    Branch(Confidence),
     /// A store that learns from verified tokens, and its confidence.
     Learned(draft::Origin, Confidence),
     /// A guess of the sequence's [window](lexiform_law::draft::JacobiWindow), fed for the row after it.
@@ -100,7 +102,7 @@ impl Source {
             Source::Forced => "forced",
             Source::Copied => "copied",
             Source::Predicted => "predicted",
-            Source::Model => "model",
+            Source::Model | Source::Branch(_) => "model",
             Source::Learned(origin, _) => learned(origin),
             Source::Guessed => "guess",
             Source::Given => "given",
@@ -111,9 +113,12 @@ impl Source {
     pub(crate) fn origin(self) -> Origin {
         match self {
             Source::Forced => Origin::Forced,
-            Source::Copied | Source::Predicted | Source::Model | Source::Learned(..) | Source::Guessed => {
-                Origin::Drafted
-            }
+            Source::Copied
+            | Source::Predicted
+            | Source::Model
+            | Source::Branch(_)
+            | Source::Learned(..)
+            | Source::Guessed => Origin::Drafted,
             Source::Given => Origin::Given,
         }
     }

@@ -25,6 +25,8 @@ use std::io::{Read, Seek, SeekFrom};
 use tch::{Kind, TchError, Tensor};
 
 const SINGLE: &str = "model.safetensors";
+/// The file of a published Medusa head.
+const MEDUSA: &str = "medusa_lm_head.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 /// The largest header that is read. Real headers are below a few megabytes.
 const MAX_HEADER: u64 = 64 << 20;
@@ -104,6 +106,33 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
+    /// Returns the names of all tensors; none if they are not stored as safetensors.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let stored = match &self.source {
+            TensorSource::Safetensors(stored) => Some(&stored.entries),
+            TensorSource::Gguf(_) | TensorSource::Random(_) => None,
+        };
+        stored.into_iter().flatten().map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the shape of a tensor that is stored as safetensors.
+    pub(crate) fn shape(&self, name: &str) -> Option<&[i64]> {
+        match &self.source {
+            TensorSource::Safetensors(stored) => stored.entries.get(name).map(|entry| entry.shape.as_slice()),
+            TensorSource::Gguf(_) | TensorSource::Random(_) => None,
+        }
+    }
+
+    /// Reads a vector of 64-bit integers that is stored as safetensors.
+    pub(crate) fn integers(&self, name: &str, len: i64) -> Result<Vec<i64>, LoadError> {
+        match &self.source {
+            TensorSource::Safetensors(stored) => stored.integers(name, len),
+            TensorSource::Gguf(_) | TensorSource::Random(_) => Err(self
+                .files
+                .malformed(SINGLE, format!("tensor {name:?}: expected safetensors"))),
+        }
+    }
+
     /// Returns `true` if matrices are stored as `[out, in]`, whatever the family does.
     pub(crate) fn is_by_outputs(&self) -> bool {
         matches!(self.source, TensorSource::Gguf(_))
@@ -167,11 +196,15 @@ impl<'a> Checkpoint<'a> {
 impl<'a> Safetensors<'a> {
     fn open(files: &'a ModelFiles) -> Result<Self, LoadError> {
         let sharded = files.has(INDEX);
-        let main = if sharded { INDEX } else { SINGLE };
+        let main = match () {
+            () if sharded => INDEX,
+            () if !files.has(SINGLE) && files.has(MEDUSA) => MEDUSA,
+            () => SINGLE,
+        };
         let parts = if sharded {
             shards(files)?
         } else {
-            BTreeSet::from([SINGLE.to_string()])
+            BTreeSet::from([main.to_string()])
         };
         let mut stored = Safetensors {
             files,
@@ -185,6 +218,29 @@ impl<'a> Safetensors<'a> {
     }
 
     fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor, LoadError> {
+        let entry = self.entry(name, shape)?;
+        let Some((kind, _)) = kind_of(&entry.dtype) else {
+            return Err(self.wrong_type(name, entry, "F32, BF16, F16, F64"));
+        };
+        Tensor::f_from_data_size(&self.bytes(entry)?, shape, kind).map_err(|error| {
+            self.files
+                .malformed(&entry.file, format!("tensor {name:?}: {error}"))
+        })
+    }
+
+    fn integers(&self, name: &str, len: i64) -> Result<Vec<i64>, LoadError> {
+        const BYTES: usize = 8;
+        let entry = self.entry(name, &[len])?;
+        if entry.dtype != "I64" || entry.length as i64 != len * BYTES as i64 {
+            return Err(self.wrong_type(name, entry, "I64"));
+        }
+        let bytes = self.bytes(entry)?;
+        let numbers = bytes.as_chunks::<BYTES>().0.iter();
+        Ok(numbers.map(|number| i64::from_le_bytes(*number)).collect())
+    }
+
+    /// Returns the tensor with this name, which must have this shape.
+    fn entry(&self, name: &str, shape: &[i64]) -> Result<&TensorEntry, LoadError> {
         let Some(entry) = self.entries.get(name) else {
             let file = self.files.path(self.main);
             return Err(LoadError::MissingTensor {
@@ -193,31 +249,35 @@ impl<'a> Safetensors<'a> {
                 expected: shape.to_vec(),
             });
         };
-        let file = &entry.file;
-        if entry.shape != shape {
-            return Err(LoadError::WrongShape {
-                file: self.files.path(file),
+        match entry.shape == shape {
+            true => Ok(entry),
+            false => Err(LoadError::WrongShape {
+                file: self.files.path(&entry.file),
                 tensor: name.to_string(),
                 found: entry.shape.clone(),
                 expected: shape.to_vec(),
-            });
+            }),
         }
-        let Some((kind, _)) = kind_of(&entry.dtype) else {
-            return Err(LoadError::Unsupported {
-                file: self.files.path(file),
-                what: "a weight's type",
-                found: format!("{} of {name}", entry.dtype),
-                supported: "F32, BF16, F16, F64",
-            });
-        };
+    }
+
+    fn wrong_type(&self, name: &str, entry: &TensorEntry, supported: &'static str) -> LoadError {
+        LoadError::Unsupported {
+            file: self.files.path(&entry.file),
+            what: "a weight's type",
+            found: format!("{} of {name}", entry.dtype),
+            supported,
+        }
+    }
+
+    fn bytes(&self, entry: &TensorEntry) -> Result<Vec<u8>, LoadError> {
+        let file = &entry.file;
         let mut bytes = vec![0; entry.length];
         let mut source = self.files.reader(file)?;
         let read = source
             .seek(SeekFrom::Start(entry.start))
             .and_then(|_| source.read_exact(&mut bytes));
         read.map_err(|source| self.files.unreadable(file, source))?;
-        Tensor::f_from_data_size(&bytes, shape, kind)
-            .map_err(|error| self.files.malformed(file, format!("tensor {name:?}: {error}")))
+        Ok(bytes)
     }
 
     fn read_header(&mut self, file: &str) -> Result<(), LoadError> {

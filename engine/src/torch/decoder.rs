@@ -15,22 +15,26 @@
 //! the loops of [`fused`](super::loops::fused) do everything between them.
 
 mod clasp;
+mod lend;
+mod lent;
 mod skip;
+pub(crate) mod states;
 mod trial;
 pub(crate) mod weights;
 
+pub(super) use self::lent::Lent;
+use self::states::{States, Taken};
 use self::trial::{By, MOST_OFF};
 use self::weights::Weights;
 use super::checkpoint::Checkpoint;
 use super::config::{self, Config};
 use super::crew::Crew;
 use super::flight::{Drawing, Rows};
-use super::layers::attention::{self, Plan};
+use super::layers::attention::Plan;
 use super::layers::cache::{self, Cache};
 use super::layers::layer::{Layer, Turns};
-use super::layers::layout::{Layout, Place, Scoring};
+use super::layers::layout::Place;
 use super::layers::linear::{Linear, Norm};
-use super::loops::fused::{self, floats_mut};
 use super::loops::matrix::Matrix;
 use super::options::{LoadOptions, WeightFormat};
 use super::passes::{Held, PassRows, Passes, Planner, SharedDrawer};
@@ -38,6 +42,7 @@ use crate::error::{EngineError, LoadError};
 use crate::model::flight::{self, Flight, Landed};
 use crate::model::tree::{check_all, check_copies};
 use crate::model::{Feed, Model, SlotMoves, scales};
+use std::ops::Range;
 use std::sync::Arc;
 use tch::{Kind, TchError, Tensor};
 
@@ -61,6 +66,8 @@ pub(super) struct Decoder {
     /// Cosines and sines of all positions, for each rope.
     turns: Vec<Turns>,
     caches: Vec<Cache>,
+    /// The hidden states that a head reads, if there is one.
+    states: Option<States>,
     block_size: usize,
     /// The columns that are not tokens. Rows are measured only if this is known.
     left_out: Option<Tensor>,
@@ -179,6 +186,7 @@ impl Decoder {
             head: weights.linear(vec![head], None)?,
             turns,
             caches: Vec::new(),
+            states: None,
             block_size: 1,
             left_out: None,
             draws: options.draws.unwrap_or(place.device != tch::Device::Cpu),
@@ -194,24 +202,6 @@ impl Decoder {
     pub(super) fn planned_by(mut self, planner: Arc<dyn Planner>) -> Self {
         self.planner = Some(planner);
         self
-    }
-
-    fn layout(&self) -> Layout {
-        let attention = &self.config.attention;
-        Layout {
-            block_size: self.block_size,
-            heads: self.config.attention.heads(),
-            window: self.config.window,
-            scoring: Scoring {
-                scale: attention.scale,
-                cap: attention.cap,
-            },
-            place: self.place,
-            looks: self.crew.as_ref().map(|_| match self.batch_invariant {
-                true => usize::MAX,
-                false => attention::FEW_QUERIES,
-            }),
-        }
     }
 
     fn run(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>> {
@@ -256,7 +246,8 @@ impl Decoder {
                 Err(error) => self.give_up_plans(&error),
             }
         }
-        cache::copy(&mut self.caches, size, &runs.concat(), self.place)
+        let states = self.states.as_ref().and_then(States::rows);
+        cache::copy(&self.caches, states, (size, &runs.concat()), self.place)
             .map_err(|error| EngineError::Model(error.to_string()))
     }
 
@@ -271,6 +262,10 @@ impl Decoder {
         let Some(planner) = &self.planner else {
             return;
         };
+        if self.states.is_some() {
+            (self.tell)("passes are run by libtorch alone: a head reads the hidden states");
+            return;
+        }
         let (name, planned) = (planner.name(), planner.plan(&self.held()));
         let told = match planned.and_then(|planned| self.try_kernels(planned, &name)) {
             Ok(()) => format!("passes are run by kernels on {name}"),
@@ -329,17 +324,12 @@ impl Decoder {
     fn run_by_torch(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>> {
         let plan = Plan::new(feeds, self.layout())?;
         let mut x = self.embed(&plan)?;
-        if let Some(crew) = &self.crew {
-            let mut scratch = x.f_empty_like()?;
-            for (layer, cache) in self.layers.iter().zip(&mut self.caches) {
-                layer.by_loops(crew, &mut x, cache, &plan, &self.turns, &mut scratch)?;
-            }
-        } else {
-            let turns = self.turns.iter().map(|turns| turns.at(&plan.positions));
-            let turns = turns.collect::<Result<Vec<_>>>()?;
-            for (layer, cache) in self.layers.iter().zip(&mut self.caches) {
-                layer.by_torch(&mut x, cache, &plan, &turns)?;
-            }
+        let taken = self.run_layers(&plan, &mut x)?;
+        let mut is_normed = false;
+        if let Some(states) = &self.states {
+            is_normed = states.reads_last();
+            x = if is_normed { self.normed(&x)? } else { x };
+            states.keep(&plan, taken, &x)?;
         }
         if let Some(wanted) = &plan.wanted {
             x = x.f_index_select(0, wanted)?;
@@ -347,13 +337,9 @@ impl Decoder {
         if x.size()[0] == 0 {
             return Ok(Box::new(Landed::default()));
         }
-        let hidden = self.normed(&x)?;
+        let hidden = if is_normed { x } else { self.normed(&x)? };
         let mut logits = self.head.apply(&hidden)?;
-        match (self.config.logit_cap, &self.crew) {
-            (None, _) => {}
-            (Some(cap), Some(_)) => fused::limit(floats_mut(&mut logits), cap as f32),
-            (Some(cap), None) => drop(logits.f_div_scalar_(cap)?.f_tanh_()?.f_mul_scalar_(cap)?),
-        }
+        lent::limit(&mut logits, self.config.logit_cap, self.crew.is_some())?;
         Ok(Box::new(Rows {
             logits,
             hidden,
@@ -362,6 +348,28 @@ impl Decoder {
             drawing: self.drawing(Drawing::Torch),
             lease: None,
         }))
+    }
+
+    /// Runs all layers on `x`; returns the inputs of those that a head reads.
+    fn run_layers(&mut self, plan: &Plan, x: &mut Tensor) -> Result<Taken> {
+        let mut taken = Taken::of(self.states.as_ref());
+        let layers = self.layers.iter().zip(&mut self.caches).enumerate();
+        if let Some(crew) = &self.crew {
+            let mut scratch = x.f_empty_like()?;
+            for (number, (layer, cache)) in layers {
+                taken.before(number, x)?;
+                layer.by_loops(crew, x, cache, plan, &self.turns, &mut scratch)?;
+            }
+        } else {
+            let turns = self.turns.iter().map(|turns| turns.at(&plan.positions));
+            let turns = turns.collect::<Result<Vec<_>>>()?;
+            for (number, (layer, cache)) in layers {
+                taken.before(number, x)?;
+                layer.by_torch(x, cache, plan, &turns)?;
+            }
+        }
+        taken.before(self.layers.len(), x)?;
+        Ok(taken)
     }
 
     /// Returns `by` if tokens are drawn on the device and it is known which columns are tokens.
@@ -434,7 +442,8 @@ impl Model for Decoder {
 
     fn cache_bytes_per_token(&self) -> usize {
         let heads = self.config.attention.heads();
-        2 * self.layers.len() * (heads.keys * heads.size) as usize * self.place.kind.elt_size_in_bytes()
+        let cached = 2 * self.layers.len() * (heads.keys * heads.size) as usize;
+        (cached + self.states_width()) * self.place.kind.elt_size_in_bytes()
     }
 
     fn create_cache(&mut self, blocks: usize, block_size: usize) -> std::result::Result<(), EngineError> {
@@ -449,6 +458,13 @@ impl Model for Decoder {
                 |error| EngineError::Config(format!("no memory for a cache of {slots} positions: {error}"));
             self.caches.push(cache.map_err(describe)?);
         }
+        if let Some(states) = &mut self.states {
+            states.create(slots, self.place).map_err(|error| {
+                EngineError::Config(format!(
+                    "no memory for hidden states of {slots} positions: {error}"
+                ))
+            })?;
+        }
         self.plan_passes();
         Ok(())
     }
@@ -458,6 +474,19 @@ impl Model for Decoder {
         // A GPU that has no room for these will report that when it has to compute.
         let sent = Tensor::f_from_slice(&columns).and_then(|columns| columns.f_to_device(self.place.device));
         self.left_out = sent.ok();
+    }
+
+    fn states_width(&self) -> usize {
+        self.states.as_ref().map_or(0, States::width)
+    }
+
+    fn states(&self, table: &[u32], slots: Range<usize>) -> std::result::Result<Vec<f32>, EngineError> {
+        match &self.states {
+            None => Ok(Vec::new()),
+            Some(states) => states
+                .read(table, slots, self.block_size)
+                .map_err(|error| EngineError::Model(error.to_string())),
+        }
     }
 
     fn submit(&mut self, feeds: &[Feed<'_>]) -> std::result::Result<Box<dyn Flight>, EngineError> {

@@ -4,11 +4,13 @@ use super::checkpoint::Checkpoint;
 use super::checkpoint::files::ModelFiles;
 use super::config::{Config, PassReads};
 use super::decoder::{self, Decoder, weights};
+use super::head;
 use super::layers::layout::Place;
 use super::options::{LoadOptions, WeightFormat};
 use super::passes::Planner;
 use crate::error::LoadError;
 use crate::model::Model;
+use crate::model::head::Head;
 use serde_json::Value;
 use std::sync::Arc;
 use tch::Kind;
@@ -38,6 +40,8 @@ pub struct LoadedModel {
     pub reads: PassReads,
     /// The model without some of its layers, if it is to draft for itself.
     pub draft: Option<SelfDraft>,
+    /// The head that was loaded for it.
+    pub head: Option<Box<dyn Head>>,
 }
 
 /// A model without some of its layers, as a draft model of the whole one. Both share their weights.
@@ -125,7 +129,17 @@ pub(super) fn load_with(
     }
     let draft = options.draft_without.as_ref();
     let draft = draft.map(|skipped| model.skipping(skipped)).transpose()?;
+    let head = options.head.as_ref();
+    let head = head.map(|files| head::load(files, &model, options.weights));
+    let head = match head.transpose()? {
+        None => None,
+        Some((head, states)) => {
+            model = model.keeping(states);
+            Some(head)
+        }
+    };
     Ok(LoadedModel {
+        head,
         draft: draft.map(|(model, skipped)| SelfDraft {
             model: Box::new(model),
             skipped,

@@ -1,5 +1,6 @@
 //! The options for loading a model: the device, the number types, and the threads.
 
+use super::checkpoint::files::ModelFiles;
 use super::device::{Device, Dtype};
 use std::fmt;
 use std::str::FromStr;
@@ -91,6 +92,9 @@ pub struct LoadOptions {
     pub draws: Option<bool>,
     /// The layers without which the model drafts for itself; `None` if it does not draft.
     pub draft_without: Option<SkippedLayers>,
+    /// The files of a head that was trained to draft for the model ([`drafter_kind`](crate::drafter_kind)).
+    /// Its matrices are kept in the same format. A model with a head is run by libtorch alone on a GPU.
+    pub head: Option<ModelFiles>,
     /// On a GPU: `true` to run passes by the project's own kernels, if they support the model, and `false` to
     /// use only libtorch. An engine that is built without the feature `kernels` refuses `true`; there the
     /// default is `false`.
@@ -114,6 +118,7 @@ impl Default for LoadOptions {
             batch_invariant: false,
             draws: None,
             draft_without: None,
+            head: None,
             kernels: cfg!(feature = "kernels"),
             dependent_launch: true,
             tell: |_| {},

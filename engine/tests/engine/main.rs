@@ -4,6 +4,7 @@ mod aprad;
 mod bad_models;
 mod beside_prompts;
 mod branches;
+mod broken_heads;
 mod budgets;
 mod cautious;
 #[path = "../kernels/checkpoint.rs"]
@@ -25,6 +26,8 @@ mod flights;
 mod found_texts;
 mod gguf;
 mod grammars;
+mod head_rows;
+mod heads;
 mod healing;
 mod hosts;
 mod in_turn;

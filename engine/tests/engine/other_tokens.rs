@@ -38,12 +38,13 @@ fn with_other_tokens(
     config: EngineConfig,
 ) -> Result<Engine, EngineError> {
     let own = own_vocabulary();
-    let assistant = Assistant {
+    let assistant = Assistant::Model {
         model: Box::new(ScriptedModel::new(own.len() + 3, 10_000, draft)),
         tokens: Some(OwnTokens {
             tokeniser: Arc::new(LongestMatch(own.clone())),
             vocabulary: own,
         }),
+        mask: None,
     };
     let tokeniser = Arc::new(LongestMatch(vocabulary()));
     let model = Box::new(ScriptedModel::new(WIDTH, 100_000, script));
@@ -219,12 +220,13 @@ fn a_vocabulary_that_is_the_same_is_taken_for_that() {
     let tokens: Vec<(TokenKind, &[u8])> = (0..known.len() as u32)
         .map(|token| (known.kind(token), known.bytes(token)))
         .collect();
-    let assistant = Assistant {
+    let assistant = Assistant::Model {
         model: Box::new(ScriptedModel::new(WIDTH, 100_000, wordy_script)),
         tokens: Some(OwnTokens {
             vocabulary: Arc::new(Vocabulary::new(&tokens, &[EOS]).unwrap()),
             tokeniser: Arc::new(LongestMatch(vocabulary())),
         }),
+        mask: None,
     };
     let model = Box::new(ScriptedModel::new(WIDTH, 100_000, wordy_script));
     let tokeniser = Arc::new(LongestMatch(vocabulary()));
@@ -248,12 +250,13 @@ fn a_vocabulary_that_is_the_same_is_taken_for_that() {
 fn a_draft_model_without_a_byte_map_is_refused_at_start() {
     let tokens = [(TokenKind::Text, "a"), (TokenKind::Special, "</s>")];
     let own = Arc::new(Vocabulary::new(&tokens, &[1]).unwrap());
-    let assistant = Assistant {
+    let assistant = Assistant::Model {
         model: Box::new(ScriptedModel::new(2, 100, |_: &[u32]| vec![0.0; 2])),
         tokens: Some(OwnTokens {
             tokeniser: Arc::new(LongestMatch(own.clone())),
             vocabulary: own,
         }),
+        mask: None,
     };
     let model = Box::new(ScriptedModel::new(WIDTH, 100, wordy_script));
     let tokeniser = Arc::new(LongestMatch(vocabulary()));

@@ -173,12 +173,13 @@ fn engine_with_other_tokens() -> Engine {
         // What the model has no token for is as likely as all else.
         [end, 1.0, one, zero].map(f32::ln).to_vec()
     };
-    let assistant = Assistant {
+    let assistant = Assistant::Model {
         model: Box::new(ScriptedModel::new(4, 100, draft)),
         tokens: Some(OwnTokens {
             tokeniser: Arc::new(LongestMatch(own.clone())),
             vocabulary: own,
         }),
+        mask: None,
     };
     let known = vocabulary();
     let tokeniser = Arc::new(LongestMatch(known.clone()));

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use lexiform::vocab::Tokenizer;
 use lexiform_engine::{
-    Assistant, Device, Dtype, EngineConfig, LoadOptions, LoadedModel, Model, ModelFiles, PassReads,
-    SEVERAL_CARDS, WeightFormat, load,
+    Assistant, Device, DrafterKind, Dtype, EngineConfig, LoadOptions, LoadedModel, Model, ModelFiles,
+    PassReads, SEVERAL_CARDS, WeightFormat, drafter_kind, load,
 };
 use lexiform_law::draft::Retrieval;
 
@@ -202,15 +202,19 @@ impl ModelArgs {
             &text.tokenizer,
         )?;
         let skip = self.drafts.draft_skip.as_ref();
+        let drafter = draft_files.as_ref().map(drafter_kind).transpose()?;
+        let is_head = drafter == Some(DrafterKind::Head);
         let options = LoadOptions {
             draft_without: skip.map(|skip| skip.layers(&text.tokenizer)),
+            head: draft_files.clone().filter(|_| is_head),
             ..self.load_options()
         };
         let mut model = load(&files, &options)?;
-        let draft = match (draft_files, model.draft.take()) {
-            (_, Some(draft)) => Some(Assistant::from(draft.model)),
-            (Some(files), None) => Some(self.load_assistant(&files)?),
-            (None, None) => None,
+        let draft = match (model.draft.take(), model.head.take(), draft_files) {
+            (Some(draft), _, _) => Some(Assistant::from(draft.model)),
+            (None, Some(head), _) => Some(Assistant::Head(head)),
+            (None, None, Some(files)) => Some(self.load_assistant(&files, drafter)?),
+            (None, None, None) => None,
         };
         Ok(Loaded {
             name: located.name,
@@ -223,7 +227,7 @@ impl ModelArgs {
 
     /// Loads the model of these files as a draft model. Without its own tokenizer it uses the tokenizer of
     /// the main model.
-    fn load_assistant(&self, files: &ModelFiles) -> Result<Assistant, StartError> {
+    fn load_assistant(&self, files: &ModelFiles, kind: Option<DrafterKind>) -> Result<Assistant, StartError> {
         let LoadedModel { model, eos, .. } = load(files, &self.load_options())?;
         let tokens = match files.has(TOKENIZER) {
             false => None,
@@ -234,7 +238,11 @@ impl ModelArgs {
                 Some(tokens.map_err(StartError::DraftVocabulary)?)
             }
         };
-        Ok(Assistant { model, tokens })
+        let mask = match kind {
+            Some(DrafterKind::Parallel { mask }) => Some(mask),
+            _ => None,
+        };
+        Ok(Assistant::Model { model, tokens, mask })
     }
 
     /// Returns the options for loading the model.

@@ -198,3 +198,29 @@ fn the_version_names_the_model_that_serves_where_none_is_named() {
     let verbose = run(disk.program().args(["version", "-v"])).out;
     assert!(verbose.len() > told.len(), "{verbose}");
 }
+
+/// A head is known by its files, and read for the model beside it: one of another model is refused with both
+/// sizes, and weights that are not read are named with the way to convert them.
+#[test]
+fn a_head_that_is_not_for_the_model_is_refused_at_start() {
+    let disk = Disk::new("heads");
+    let refused = |head: &Path, part: &str| {
+        let head = path(head);
+        let said = run(disk
+            .program()
+            .args(["generate", "x", "--model", "demo", "--draft-model", &head]));
+        assert!(said.code != 0 && said.err.contains(part), "{}", said.err);
+    };
+    let heads = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/fixtures/heads");
+    refused(
+        &heads.join("eagle"),
+        "hidden_size is 16, and that of the model 256: the head was trained for another model",
+    );
+    refused(
+        &heads.join("medusa"),
+        "tensor \"0.0.linear.weight\" has shape [16, 16]",
+    );
+    disk.write("pickled/config.json", b"{}");
+    disk.write("pickled/pytorch_model.bin", b"");
+    refused(&disk.0.join("pickled"), "convert the file with `python -c");
+}

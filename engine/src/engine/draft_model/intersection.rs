@@ -95,6 +95,8 @@ fn parts(sequence: &Sequence, tip: Option<NodeId>) -> (Vec<u32>, Vec<u32>) {
 }
 
 impl TokenModel for IntersectionModel<'_> {
+    type Passage = Passage;
+
     fn prepare(&mut self, sequence: &mut Sequence, tip: Option<NodeId>) -> bool {
         let (behind, own) = parts(sequence, tip);
         let length = sequence.text.tokens.len() + behind.len();
@@ -135,6 +137,7 @@ impl TokenModel for IntersectionModel<'_> {
                 .into_iter()
                 .filter_map(|token| self.intersection.own(token))
                 .collect(),
+            rows: 1,
             scale: sequence.draw.warper.scale(),
         }
     }

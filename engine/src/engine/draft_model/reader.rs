@@ -9,6 +9,7 @@ use crate::config::EngineConfig;
 use crate::error::EngineError;
 use crate::model::logits::Logits;
 use crate::model::{Feed, Model};
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ pub(super) struct Passage {
     pub(super) unchanged: usize,
     /// The drafts after the text, which may be rejected.
     pub(super) drafts: Vec<u32>,
+    /// The number of last tokens whose rows are needed, at least 1.
+    pub(super) rows: usize,
     /// The scale at which its row is measured ([`Feed::scale`]).
     pub(super) scale: f64,
 }
@@ -29,6 +32,15 @@ pub(super) struct Passage {
 impl Passage {
     fn len(&self) -> usize {
         self.text.len() + self.drafts.len()
+    }
+
+    /// Returns where a pass of at most `most` tokens after `read` ends: at the end, or where a later one has
+    /// all rows.
+    fn end(&self, read: usize, most: usize) -> usize {
+        match read + most >= self.len() {
+            true => self.len(),
+            false => (read + most).min(self.len() - self.rows),
+        }
     }
 
     /// Returns the tokens from a position on, without visiting those before it.
@@ -114,20 +126,22 @@ impl Reader {
         }
         track.meet(passage, unchanged);
         let read = track.read();
-        let end = passage.len().min(read + self.max_feed);
+        let end = passage.end(read, self.max_feed);
         self.blocks.reserve(&mut track.table, read, end)
     }
 
     /// Feeds the new tokens of each passage; returns, for each passage that was read to its end, the index of
-    /// its row.
+    /// its first row.
     pub(super) fn forward(
         &mut self,
-        passages: &[Passage],
+        passages: &[impl Borrow<Passage>],
     ) -> Result<(Logits, Vec<Option<usize>>), EngineError> {
+        let passages: Vec<&Passage> = passages.iter().map(Borrow::borrow).collect();
         let read = |passage: &Passage| self.tracks[&passage.id].read();
-        let fed = passages
-            .iter()
-            .map(|passage| -> Vec<u32> { passage.from(read(passage)).take(self.max_feed).collect() });
+        let fed = passages.iter().map(|&passage| -> Vec<u32> {
+            let (read, end) = (read(passage), passage.end(read(passage), self.max_feed));
+            passage.from(read).take(end - read).collect()
+        });
         let fed: Vec<Vec<u32>> = fed.collect();
         let feeds = passages.iter().zip(&fed).map(|(passage, tokens)| {
             let track = &self.tracks[&passage.id];
@@ -135,7 +149,10 @@ impl Reader {
                 tokens,
                 start: track.read(),
                 table: track.table.blocks(),
-                rows: usize::from(track.read() + tokens.len() == passage.len()),
+                rows: match track.read() + tokens.len() == passage.len() {
+                    true => passage.rows,
+                    false => 0,
+                },
                 parents: None,
                 scale: passage.scale,
             }
@@ -154,7 +171,7 @@ impl Reader {
         let ends: Vec<(usize, usize)> = ends.collect();
         let (mut number, mut rows) = (0, Vec::new());
         for (passage, (end, wanted)) in passages.iter().zip(ends) {
-            rows.push((wanted == 1).then_some(number));
+            rows.push((wanted > 0).then_some(number));
             number += wanted;
             if let Some(track) = self.tracks.get_mut(&passage.id) {
                 track.reach(end, passage);
@@ -172,15 +189,15 @@ impl Track {
         self.text + self.tail.len()
     }
 
-    /// Keeps the read tokens that the passage still has, except its last token: that is fed again if
-    /// necessary, because its row is needed.
+    /// Keeps the read tokens that the passage still has, except those whose rows are needed: these are fed
+    /// again if necessary.
     fn meet(&mut self, passage: &Passage, unchanged: usize) {
         let mut read = self.text.min(unchanged);
         if read == self.text {
             let pairs = self.tail.iter().zip(passage.from(read));
             read += pairs.take_while(|&(&read, token)| read == token).count();
         }
-        self.reach(read.min(passage.len() - 1), passage);
+        self.reach(read.min(passage.len() - passage.rows), passage);
     }
 
     /// Records that the first `end` tokens of the passage were read.
@@ -221,6 +238,7 @@ mod tests {
                 text: Arc::new(text.clone()),
                 unchanged,
                 drafts: drafted.to_vec(),
+                rows: 1,
                 scale: 1.0,
             };
             track.meet(&passage, unchanged);

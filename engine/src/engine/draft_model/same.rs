@@ -54,6 +54,8 @@ impl SameTokens {
 }
 
 impl TokenModel for Reader {
+    type Passage = Passage;
+
     fn prepare(&mut self, sequence: &mut Sequence, tip: Option<NodeId>) -> bool {
         let passage = self.passage(sequence, tip);
         if !self.reaches(passage.text.len() + passage.drafts.len()) {
@@ -69,6 +71,7 @@ impl TokenModel for Reader {
             text: sequence.text.tokens.clone(),
             unchanged: sequence.draft.unchanged,
             drafts: drafted(sequence, tip),
+            rows: 1,
             scale: sequence.draw.warper.scale(),
         }
     }

@@ -21,7 +21,6 @@
 //! ```
 
 use crate::config::{Drafting, EngineConfig};
-use crate::engine::draft_model::reader::Passage;
 use crate::engine::grammar_task::GrammarTasks;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
@@ -65,22 +64,25 @@ struct Extended {
 
 /// A small model that reads the texts of sequences, and whose rows are over the tokens of the main one.
 pub(super) trait TokenModel {
+    /// A text to be read, as plain data.
+    type Passage;
+
     /// Reserves room for the text of a sequence with its drafts up to one of them; returns `false` if that
     /// cannot be read.
     fn prepare(&mut self, sequence: &mut Sequence, tip: Option<NodeId>) -> bool;
 
     /// Returns that text, once it is prepared.
-    fn passage(&self, sequence: &Sequence, tip: Option<NodeId>) -> Passage;
+    fn passage(&self, sequence: &Sequence, tip: Option<NodeId>) -> Self::Passage;
 
     /// Reads the new tokens of each text; returns, for each text that was read to its end, the index of its
     /// row.
-    fn forward(&mut self, passages: &[Passage]) -> Result<(Logits, Vec<Option<usize>>), EngineError>;
+    fn forward(&mut self, passages: &[Self::Passage]) -> Result<(Logits, Vec<Option<usize>>), EngineError>;
 }
 
 /// Draws drafts from the rows of a [`TokenModel`].
 pub(super) struct TokenDrafter {
-    columns: Columns,
-    vocabulary: Arc<Vocabulary>,
+    pub(super) columns: Columns,
+    pub(super) vocabulary: Arc<Vocabulary>,
     draw_threads: usize,
     /// `true` if drafts end where the model is unsure.
     is_svip: bool,
@@ -181,7 +183,7 @@ impl TokenDrafter {
 }
 
 /// Returns `true` if there is room for more drafts after one, and anything may follow it.
-fn may_go_on(sequence: &Sequence, tip: Option<NodeId>) -> bool {
+pub(super) fn may_go_on(sequence: &Sequence, tip: Option<NodeId>) -> bool {
     beside(sequence) > 0 && !tip.is_some_and(|tip| sequence.draft.drafts[tip].is_last)
 }
 

@@ -67,7 +67,8 @@ impl Core {
             .iter_mut()
             .map(|it| std::mem::replace(&mut it.draft.record.is_read, true));
         let readings = read.filter(|is_read| !is_read).count();
-        match model.propose(&mut for_model, &self.grammar_tasks, self.config.mask_grace) {
+        let (target, grace) = (&*self.model, self.config.mask_grace);
+        match model.propose(target, &mut for_model, &self.grammar_tasks, grace) {
             Ok(rounds) => {
                 let took = match &self.counted {
                     Some(counted) => counted(Worked::DraftPass(sequences)) * rounds as u32,

@@ -57,7 +57,7 @@ impl Arm {
             Source::Forced => self != Arm::Nothing,
             Source::Copied | Source::Predicted => matches!(self, Arm::Copied | Arm::All),
             Source::Learned(..) => matches!(self, Arm::Learned | Arm::All),
-            Source::Model => matches!(self, Arm::Model | Arm::All),
+            Source::Model | Source::Branch(_) => matches!(self, Arm::Model | Arm::All),
         }
     }
 

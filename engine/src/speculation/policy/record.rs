@@ -91,8 +91,8 @@ const LEARNED: [Origin; 8] = [
     Origin::Phrase,
 ];
 
-/// The number of kinds by which drafts are counted.
-const KINDS: usize = PLAIN_RECORD.len() + LEARNED.len() * Confidence::COUNT;
+/// The number of kinds by which drafts are counted: the last ones are those of trees of a draft model.
+const KINDS: usize = PLAIN_RECORD.len() + (LEARNED.len() + 1) * Confidence::COUNT;
 
 /// Counts by kind and stage. They are in one allocation for all drafts of a sequence, most of which are of
 /// few kinds.
@@ -113,6 +113,9 @@ fn kind(source: Source) -> Option<usize> {
             let store = LEARNED.iter().position(|known| *known == origin)?;
             Some(PLAIN_RECORD.len() + store * Confidence::COUNT + confidence.step())
         }
+        Source::Branch(confidence) => {
+            Some(PLAIN_RECORD.len() + LEARNED.len() * Confidence::COUNT + confidence.step())
+        }
         source => PLAIN_RECORD.iter().position(|(known, _)| *known == source),
     }
 }
@@ -132,6 +135,7 @@ fn prior(kind: usize, stage: Stage) -> f64 {
 fn is_like(one: Source, other: Source) -> bool {
     match (one, other) {
         (Source::Learned(one, _), Source::Learned(other, _)) => one == other,
+        (Source::Model | Source::Branch(_), Source::Model | Source::Branch(_)) => true,
         _ => one == other,
     }
 }
@@ -172,6 +176,7 @@ impl Record {
                 self.note(draft.source, Stage::after(runs[node]), accepted.contains(&node));
             }
         }
+        self.note_layers(drafts, &runs, accepted);
         if drafts.iter().all(Draft::is_guess) {
             // A pass without drafts does not end a copy that is watched.
             return;
@@ -180,6 +185,24 @@ impl Record {
             Some((node, more)) => (Some(drafts[node].source), runs[node] + 1 + more),
             None => (None, 0),
         };
+    }
+
+    /// Counts each layer of a tree of the draft model as one of its drafts, confirmed if one of the layer is:
+    /// the chance that another layer pays does not depend on how many tokens stand beside each other.
+    fn note_layers(&mut self, drafts: &[Draft], runs: &[usize], accepted: &[usize]) {
+        let mut noted: Vec<Option<NodeId>> = Vec::new();
+        for (node, draft) in drafts.iter().enumerate() {
+            let is_verified = draft.parent.is_none_or(|parent| accepted.contains(&parent));
+            let is_branch = matches!(draft.source, Source::Branch(_));
+            if !is_branch || !is_verified || noted.contains(&draft.parent) {
+                continue;
+            }
+            noted.push(draft.parent);
+            let beside = drafts.iter().enumerate();
+            let mut beside = beside.filter(|(_, other)| other.parent == draft.parent);
+            let is_confirmed = beside.any(|(other, _)| accepted.contains(&other));
+            self.note(Source::Model, Stage::after(runs[node]), is_confirmed);
+        }
     }
 
     /// Returns the number of the last tokens that were copied, one after another as drafted.
@@ -281,7 +304,7 @@ impl Records {
             let siblings = beside.entry(draft.parent).or_default();
             // The confidence that a store gives to a token already accounts for its siblings.
             let counted = match draft.source {
-                Source::Learned(..) => 0,
+                Source::Learned(..) | Source::Branch(_) => 0,
                 _ => *siblings,
             };
             *siblings += 1;

@@ -72,6 +72,7 @@ impl Decoder {
             head: self.head.share(),
             turns: self.turns.iter().map(Turns::share).collect(),
             caches: Vec::new(),
+            states: None,
             block_size: 1,
             left_out: None,
             draws: self.draws,

@@ -26,6 +26,7 @@ pub(crate) struct Weights<'a> {
     config: &'a Config,
     place: Place,
     prefix: &'static str,
+    names: Names,
     /// The threads that multiply with matrices, if torch does not.
     crew: Option<Arc<Crew>>,
     /// The format in which matrices are kept.
@@ -58,11 +59,25 @@ impl<'a> Weights<'a> {
     ) -> Self {
         Weights {
             prefix: embedding(checkpoint, &config.family.names).1,
+            names: config.family.names,
             checkpoint,
             config,
             place,
             crew,
             format,
+        }
+    }
+
+    /// Returns the weights of a head, whose names have no prefix, and whose layer has no norm before
+    /// attention.
+    pub(crate) fn of_head(self) -> Self {
+        Weights {
+            prefix: "",
+            names: Names {
+                before_attention: None,
+                ..self.names
+            },
+            ..self
         }
     }
 
@@ -109,7 +124,7 @@ impl<'a> Weights<'a> {
         self.crew.is_none() && rounding(self.format).is_some()
     }
 
-    fn own_matrix(&self, name: &str, shape: [i64; 2]) -> Result<Matrix> {
+    pub(crate) fn own_matrix(&self, name: &str, shape: [i64; 2]) -> Result<Matrix> {
         self.multiplied(&format!("{}{name}", self.prefix), shape)
     }
 
@@ -196,7 +211,7 @@ impl<'a> Weights<'a> {
     }
 
     fn parts(&self, inputs: i64, names: &[(String, i64)]) -> Result<Vec<Matrix>> {
-        let is_transposed = self.config.family.names.transposed && !self.checkpoint.is_by_outputs();
+        let is_transposed = self.names.transposed && !self.checkpoint.is_by_outputs();
         let weights = names.iter().map(|(name, outputs)| {
             let name = format!("{name}.weight");
             if !is_transposed {
@@ -219,28 +234,34 @@ impl<'a> Weights<'a> {
     }
 
     pub(crate) fn layer(&self, number: usize) -> Result<Layer> {
-        let (config, names) = (self.config, &self.config.family.names);
+        let prefix = format!("{}.{number}", self.names.layers);
+        self.layer_at(&prefix, number, self.config.hidden)
+    }
+
+    /// Reads the layer whose names begin with `prefix` and whose queries, keys and values read `inputs`
+    /// numbers.
+    pub(crate) fn layer_at(&self, prefix: &str, number: usize, inputs: i64) -> Result<Layer> {
+        let (config, names) = (self.config, &self.names);
         let (hidden, heads) = (config.hidden, config.attention.heads());
-        let prefix = format!("{}.{number}", names.layers);
         let norm = |name: Option<&str>| {
             let named = name.map(|name| self.norm(&format!("{prefix}.{name}"), hidden));
             named.transpose()
         };
         let [queries, keys] = [heads.queries * heads.size, heads.keys * heads.size];
-        let qkv = rows(&prefix, names.qkv, [queries, keys, keys]);
+        let qkv = rows(prefix, names.qkv, [queries, keys, keys]);
         let out = [(format!("{prefix}.{}", names.out), hidden)];
         Ok(Layer {
             heads,
             before_attention: norm(names.before_attention)?,
-            qkv: self.stacked(hidden, &qkv, config.attention.qkv_bias)?,
+            qkv: self.stacked(inputs, &qkv, config.attention.qkv_bias)?,
             qk_norm: match config.family.qk_norm {
                 QkNorm::None => None,
-                over => Some(self.qk_norm(&prefix, over, heads)?),
+                over => Some(self.qk_norm(prefix, over, heads)?),
             },
             out: self.stacked(queries, &out, config.attention.out_bias)?,
             after_attention: norm(names.after_attention)?,
             before_mlp: norm(names.before_mlp)?,
-            mlp: self.mlp(&prefix, &config.layers[number].mlp)?,
+            mlp: self.mlp(prefix, &config.layers[number].mlp)?,
             after_mlp: norm(names.after_mlp)?,
             windowed: config.layers[number].windowed,
             rope: config.layers[number].rope,
@@ -248,7 +269,7 @@ impl<'a> Weights<'a> {
     }
 
     fn qk_norm(&self, prefix: &str, over: QkNorm, heads: Heads) -> Result<QkScales> {
-        let names = self.config.family.names.qk_norms;
+        let names = self.names.qk_norms;
         let rows = |name: &str, count: i64| {
             let stored = match over {
                 QkNorm::Token => count * heads.size,
@@ -269,7 +290,7 @@ impl<'a> Weights<'a> {
     }
 
     fn mlp(&self, prefix: &str, mlp: &config::Mlp) -> Result<Mlp> {
-        let (names, hidden) = (&self.config.family.names, self.config.hidden);
+        let (names, hidden) = (&self.names, self.config.hidden);
         match *mlp {
             config::Mlp::Dense { width } => self.dense(prefix, (names.up, names.down), width).map(Mlp::Dense),
             config::Mlp::Experts {

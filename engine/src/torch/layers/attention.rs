@@ -74,7 +74,7 @@ pub(crate) struct Plan {
     pub(crate) tokens: Tensor,
     pub(crate) positions: Tensor,
     /// The cache rows of the fed tokens.
-    slots: Tensor,
+    pub(crate) slots: Tensor,
     pub(crate) host_positions: Vec<i64>,
     host_slots: Vec<i64>,
     block_size: usize,

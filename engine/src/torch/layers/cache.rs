@@ -25,6 +25,13 @@ pub(crate) struct Cache {
     _pages: Vec<Pages>,
 }
 
+/// A row of numbers for every slot, beside the keys and values.
+pub(crate) struct SlotRows {
+    pub(crate) rows: Tensor,
+    /// The memory of the rows, on a CPU. It is dropped after them, by the order of the fields.
+    _pages: Option<Pages>,
+}
+
 /// Memory of zeros that the system provides page by page, when a page is first written.
 struct Pages {
     start: *mut c_void,
@@ -60,43 +67,55 @@ impl Drop for Pages {
 impl Cache {
     /// Creates a cache of `slots` slots of `width` numbers each.
     pub(crate) fn new(slots: i64, width: i64, place: Place) -> Result<Self> {
-        if place.device != Device::Cpu {
-            let zeros = || Tensor::f_zeros([slots, width], (place.kind, place.device));
-            return Ok(Cache {
-                keys: zeros()?,
-                values: zeros()?,
-                _pages: Vec::new(),
-            });
-        }
-        let bytes = (slots * width) as usize * place.kind.elt_size_in_bytes();
-        let pages = [Pages::new(bytes)?, Pages::new(bytes)?];
-        let rows = |pages: &Pages| {
-            let start = pages.start.cast::<u8>().cast_const();
-            // SAFETY: the pages have this many numbers, all zero, and a cache keeps them as long as its
-            // tensors. Every reader of a cache's tensor is done before the cache is dropped: views of it live
-            // no longer than a pass.
-            unsafe { Tensor::f_from_blob(start, &[slots, width], &[width, 1], place.kind, place.device) }
-        };
+        let keys = SlotRows::new(slots, width, place)?;
+        let values = SlotRows::new(slots, width, place)?;
         Ok(Cache {
-            keys: rows(&pages[0])?,
-            values: rows(&pages[1])?,
-            _pages: pages.into(),
+            keys: keys.rows,
+            values: values.rows,
+            _pages: keys._pages.into_iter().chain(values._pages).collect(),
         })
-    }
-
-    /// Copies stretches of `size` rows, from number `from[i]` to number `to[i]`.
-    fn copy(&mut self, size: i64, from: &Tensor, to: &Tensor) -> Result<()> {
-        for rows in [&mut self.keys, &mut self.values] {
-            let width = rows.size()[1];
-            let mut stretches = rows.f_view([-1, size * width])?;
-            let _ = stretches.f_index_copy_(0, to, &stretches.f_index_select(0, from)?)?;
-        }
-        Ok(())
     }
 }
 
-/// Copies stretches of `size` rows in the caches of all layers, from the first of each pair to the second.
-pub(crate) fn copy(caches: &mut [Cache], size: usize, pairs: &[(usize, usize)], place: Place) -> Result<()> {
+impl SlotRows {
+    /// Creates rows of `width` numbers for `slots` slots.
+    pub(crate) fn new(slots: i64, width: i64, place: Place) -> Result<Self> {
+        if place.device != Device::Cpu {
+            return Ok(SlotRows {
+                rows: Tensor::f_zeros([slots, width], (place.kind, place.device))?,
+                _pages: None,
+            });
+        }
+        let bytes = (slots * width) as usize * place.kind.elt_size_in_bytes();
+        let pages = Pages::new(bytes)?;
+        let start = pages.start.cast::<u8>().cast_const();
+        // SAFETY: the pages have this many numbers, all zero, and whoever holds the tensor keeps them as long
+        // as it. Every reader of it is done before they are dropped: views of it live no longer than a pass.
+        let rows =
+            unsafe { Tensor::f_from_blob(start, &[slots, width], &[width, 1], place.kind, place.device) }?;
+        Ok(SlotRows {
+            rows,
+            _pages: Some(pages),
+        })
+    }
+}
+
+/// Copies stretches of `size` rows, from number `from[i]` to number `to[i]`.
+fn copy_rows(rows: &Tensor, size: i64, from: &Tensor, to: &Tensor) -> Result<()> {
+    let width = rows.size()[1];
+    let mut stretches = rows.f_view([-1, size * width])?;
+    let _ = stretches.f_index_copy_(0, to, &stretches.f_index_select(0, from)?)?;
+    Ok(())
+}
+
+/// Copies stretches of `size` rows in the caches of all layers, and in the rows beside them, from the first
+/// of each pair to the second.
+pub(crate) fn copy(
+    caches: &[Cache],
+    beside: Option<&SlotRows>,
+    (size, pairs): (usize, &[(usize, usize)]),
+    place: Place,
+) -> Result<()> {
     if pairs.is_empty() {
         return Ok(());
     }
@@ -106,9 +125,10 @@ pub(crate) fn copy(caches: &mut [Cache], size: usize, pairs: &[(usize, usize)], 
         .f_to_device(place.device)?
         .f_view([2, -1])?;
     let (from, to) = (sent.f_get(0)?, sent.f_get(1)?);
-    caches
-        .iter_mut()
-        .try_for_each(|cache| cache.copy(size as i64, &from, &to))
+    let cached = caches.iter().flat_map(|cache| [&cache.keys, &cache.values]);
+    cached
+        .chain(beside.map(|beside| &beside.rows))
+        .try_for_each(|rows| copy_rows(rows, size as i64, &from, &to))
 }
 
 #[cfg(test)]
@@ -151,7 +171,7 @@ mod tests {
         assert_eq!(provided(&cache._pages[1]), Some(0));
         assert_eq!(cache.keys.sum(Kind::Float).double_value(&[]), 6.0 * 512.0);
         assert_eq!(cache.values.sum(Kind::Float).double_value(&[]), 0.0);
-        copy(std::slice::from_mut(&mut cache), 16, &[(0, 9)], place).expect("a copy");
+        copy(std::slice::from_ref(&cache), None, (16, &[(0, 9)]), place).expect("a copy");
         assert_eq!(
             cache.keys.get(9 * 16 + 7).sum(Kind::Float).double_value(&[]),
             512.0

@@ -128,8 +128,18 @@ impl Layer {
         plan: &Plan,
         turns: &[Turns],
     ) -> Result<()> {
-        let attended = self.attend(x, cache, plan, turns)?;
-        self.out.add_to(x, &attended, self.after_attention.as_ref())?;
+        let normed = self
+            .before_attention
+            .as_ref()
+            .map(|norm| norm.apply(x))
+            .transpose()?;
+        let attended = self.attend(normed.as_ref().unwrap_or(x), cache, plan, turns)?;
+        self.add_by_torch(x, &attended)
+    }
+
+    /// Adds to `x` the output of attention and that of the second half of the layer.
+    pub(crate) fn add_by_torch(&self, x: &mut Tensor, attended: &Tensor) -> Result<()> {
+        self.out.add_to(x, attended, self.after_attention.as_ref())?;
         let after = self.after_mlp.as_ref();
         match &self.before_mlp {
             Some(norm) => {
@@ -144,18 +154,17 @@ impl Layer {
         }
     }
 
-    fn attend(&self, x: &Tensor, cache: &mut Cache, plan: &Plan, turns: &[Turns]) -> Result<Tensor> {
+    /// Returns what the queries of `x`, the input of the products, find.
+    pub(crate) fn attend(
+        &self,
+        x: &Tensor,
+        cache: &mut Cache,
+        plan: &Plan,
+        turns: &[Turns],
+    ) -> Result<Tensor> {
         let Heads { queries, keys, size } = self.heads;
         let tokens = x.size()[0];
-        let normed = self
-            .before_attention
-            .as_ref()
-            .map(|norm| norm.apply(x))
-            .transpose()?;
-        let qkv = self
-            .qkv
-            .apply(normed.as_ref().unwrap_or(x))?
-            .f_view([tokens, queries + 2 * keys, size])?;
+        let qkv = self.qkv.apply(x)?.f_view([tokens, queries + 2 * keys, size])?;
         let mut qk = qkv.f_narrow(1, 0, queries + keys)?;
         if let Some(norm) = &self.qk_norm {
             qk = norm.apply(&qk, self.heads)?;
@@ -183,10 +192,28 @@ impl Layer {
         turns: &[Turns],
         scratch: &mut Tensor,
     ) -> Result<()> {
-        let mut rows = self.qkv.apply(read(x, self.before_attention.as_ref(), scratch))?;
+        let input = read(x, self.before_attention.as_ref(), scratch);
+        let attended = self.attend_by_loops(crew, input, cache, plan, turns)?;
+        self.add_by_loops(x, &attended, scratch)
+    }
+
+    /// Returns what the queries of `x`, the input of the products, find, by the loops.
+    pub(crate) fn attend_by_loops(
+        &self,
+        crew: &Crew,
+        x: &Tensor,
+        cache: &mut Cache,
+        plan: &Plan,
+        turns: &[Turns],
+    ) -> Result<Tensor> {
+        let mut rows = self.qkv.apply(x)?;
         self.turn_by_loop(&mut rows, plan, turns);
-        let attended = plan.attend_fused(crew, cache, &rows, self.windowed)?;
-        let attended = self.out.apply(&attended)?;
+        plan.attend_fused(crew, cache, &rows, self.windowed)
+    }
+
+    /// Does the same as [`add_by_torch`](Self::add_by_torch), by the loops.
+    pub(crate) fn add_by_loops(&self, x: &mut Tensor, attended: &Tensor, scratch: &mut Tensor) -> Result<()> {
+        let attended = self.out.apply(attended)?;
         add(x, &attended, self.after_attention.as_ref(), scratch);
         let found = self.mlp.by_loops(read(x, self.before_mlp.as_ref(), scratch))?;
         add(x, &found, self.after_mlp.as_ref(), scratch);

@@ -12,6 +12,15 @@ const FOLDERS: usize = 64;
 const CONFIG: &str = "config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const WEIGHTS: [&str; 2] = ["model.safetensors", "model.safetensors.index.json"];
+/// The weights of what drafts: a head may have its own file, and one that has to be converted is named by the
+/// loader, which says how.
+const DRAFT_WEIGHTS: [&str; 5] = [
+    WEIGHTS[0],
+    WEIGHTS[1],
+    "medusa_lm_head.safetensors",
+    "pytorch_model.bin",
+    "medusa_lm_head.pt",
+];
 /// The prefix of the names of vision projector files, which are not separate models.
 const PROJECTOR: &str = "mmproj";
 
@@ -35,7 +44,7 @@ impl Wanted {
     fn missing(self, folder: &Path) -> Option<&'static str> {
         let needed: &[&[&'static str]] = match self {
             Wanted::ToAnswer => &[&[CONFIG], &[TOKENIZER], &WEIGHTS],
-            Wanted::ToDraft => &[&[CONFIG], &WEIGHTS],
+            Wanted::ToDraft => &[&[CONFIG], &DRAFT_WEIGHTS],
             Wanted::ForItsTokens => &[&[TOKENIZER]],
         };
         let is_missing = |names: &&&[&str]| !names.iter().any(|name| folder.join(name).is_file());
