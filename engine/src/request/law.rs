@@ -43,7 +43,6 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
         presence_penalty,
         frequency_penalty,
         bias: request.sampling.logit_bias.clone(),
-        ..Warping::default()
     };
     Warper::new(warping, order(request)).map_err(|error| refusal(&error, temperature))
 }
