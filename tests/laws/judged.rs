@@ -255,6 +255,27 @@ fn a_character_may_be_written_in_several_tokens() {
 }
 
 #[test]
+fn a_verdict_that_was_asked_for_ahead_does_not_open_a_list() {
+    struct Lists;
+    impl Judge for Lists {
+        fn judge(&self, texts: &[Question]) -> Result<Vec<Verdict>, Failure> {
+            let verdict = |question: &Question| match question.text.as_str() {
+                "" => Verdict::Next(vec!["ab".into()]),
+                _ => Verdict::Open,
+            };
+            Ok(texts.iter().map(verdict).collect())
+        }
+    }
+    let mut state = Judged::new(&vocabulary(), Lists).start();
+    state.prepare(&[0, 1]).expect("an answer");
+    state.advance(0).expect("allowed");
+    assert_eq!(
+        (state.allows(0, None), state.allows(1, None)),
+        (Ok(false), Ok(true))
+    );
+}
+
+#[test]
 fn a_verdict_of_allowed_ends_the_questions() {
     struct Free(Arc<Mutex<usize>>);
     impl Judge for Free {

@@ -260,8 +260,11 @@ impl<J: Judge> MonitorState for JudgedState<J> {
         let bytes = self.bytes(token).unwrap_or_default().to_vec();
         self.text.extend_from_slice(&bytes);
         let verdict = self.known.remove(&(bytes.clone(), false));
-        let way = self.way.take().unwrap_or_default().after(&bytes);
-        self.way = Some(match verdict {
+        let before = self.way.take().unwrap_or_default();
+        // Inside an item, a verdict that was asked for before the list was known does not count.
+        let is_judged = before.open || before.completes(&bytes);
+        let way = before.after(&bytes);
+        self.way = Some(match verdict.filter(|_| is_judged) {
             Some(verdict) => way.then(&verdict, cut(&self.text)),
             None => way,
         });
