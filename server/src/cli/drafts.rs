@@ -183,15 +183,16 @@ impl Run {
     }
 
     /// Writes some of the tasks at a time, and adds what that took to the figures.
-    fn write(&mut self, tasks: Range<usize>, prompts_read: bool) -> Result<(), Failure> {
-        if prompts_read {
+    fn write(&mut self, tasks: Range<usize>, args: &Args) -> Result<(), Failure> {
+        let answers = args.answers.max(1);
+        if args.prompts_read {
             let read = |request: &Request| Request::new(request.prompt.tokens.clone(), 1);
             let requests: Vec<Request> = self.requests[tasks.clone()].iter().map(read).collect();
-            write(&self.served, &requests, &mut Figures::default())?;
+            write(&self.served, &requests, answers, &mut Figures::default())?;
         }
         let before = self.served.engine().stats();
         let (begun, worked) = (Instant::now(), processor_time());
-        write(&self.served, &self.requests[tasks], &mut self.figures)?;
+        write(&self.served, &self.requests[tasks], answers, &mut self.figures)?;
         self.figures.seconds += begun.elapsed().as_secs_f64();
         self.figures.processor_seconds += (processor_time() - worked).as_secs_f64();
         self.figures.count(&before, &self.served.engine().stats());
@@ -199,20 +200,28 @@ impl Run {
     }
 }
 
+/// The number of tasks of a turn, for each answer that is written at a time.
+const ANSWERS_IN_TURN: usize = 4;
+
 /// Writes all tasks with these arms: each writes some of them before the next ones are written.
 fn write_in_turn(args: &Args, runs: &mut [Run]) -> Result<(), Failure> {
     let tasks = runs.first().map_or(0, |run| run.requests.len());
-    let answers = args.answers.max(1);
+    // Where several answers are written at a time, the end of a turn, at which fewer and fewer are left, must
+    // not be most of it: some drafts shorten only some of the answers.
+    let step = match args.answers.max(1) {
+        1 => 1,
+        answers => ANSWERS_IN_TURN * answers,
+    };
     for round in 1..=args.rounds.max(1) {
         runs.iter_mut().for_each(|run| run.figures = Figures::default());
-        for begin in (0..tasks).step_by(answers) {
+        for begin in (0..tasks).step_by(step) {
             output::err(&format!("\rround {round}, task {begin} of {tasks} "));
             // Another one begins each time: what the one before has left in caches is no arm's advantage.
-            let first = begin / answers % runs.len();
+            let first = begin / step % runs.len();
             for number in 0..runs.len() {
                 let place = (first + number) % runs.len();
                 let run = &mut runs[place];
-                run.write(begin..tasks.min(begin + answers), args.prompts_read)?;
+                run.write(begin..tasks.min(begin + step), args)?;
             }
         }
     }
@@ -243,23 +252,39 @@ fn request(served: &Arc<ServedModel>, task: &Task, args: &Args, arm: &Arm) -> Re
     Ok(request.speculation(speculation))
 }
 
-/// Writes several answers at a time.
-fn write(served: &ServedModel, requests: &[Request], figures: &mut Figures) -> Result<(), Failure> {
+/// Writes answers, so many at a time: the next one begins when one has ended.
+fn write(
+    served: &ServedModel,
+    requests: &[Request],
+    at_a_time: usize,
+    figures: &mut Figures,
+) -> Result<(), Failure> {
     let (sender, events) = channel();
     let mut tickets = Vec::with_capacity(requests.len());
-    for (number, request) in requests.iter().enumerate() {
+    let mut left = requests.iter().enumerate();
+    let mut begin_next = || {
+        let Some((number, request)) = left.next() else {
+            return Ok(());
+        };
         let sender = sender.clone();
         let sink: Sink = Box::new(move |event| sender.send((number, event)).is_ok());
         let ticket = served.engine().submit(request.clone(), sink);
         tickets.push(ticket.map_err(|refusal| Failure::message(refusal.to_string()))?);
+        Ok(())
+    };
+    for _ in 0..at_a_time {
+        begin_next()?;
     }
-    drop(sender);
+    let mut open = requests.len();
     let mut answers: Vec<Regions> = requests
         .iter()
         .map(|request| Regions::new(request.constraints.grammar.clone()))
         .collect();
     let mut texts = vec![Vec::new(); requests.len()];
-    for (number, event) in events {
+    while open > 0 {
+        let (number, event) = events
+            .recv()
+            .map_err(|_| Failure::message("the engine has stopped".to_owned()))?;
         match event {
             Event::Token {
                 token, bytes, origin, ..
@@ -267,7 +292,10 @@ fn write(served: &ServedModel, requests: &[Request], figures: &mut Figures) -> R
                 answers[number].take(token, &bytes, origin);
                 texts[number].push(token);
             }
-            Event::Done(_) => {}
+            Event::Done(_) => {
+                open -= 1;
+                begin_next()?;
+            }
             Event::Failed(error) => return Err(Failure::message(error.to_string())),
         }
     }
