@@ -131,6 +131,30 @@ fn prior(kind: usize, stage: Stage) -> f64 {
     }
 }
 
+/// Returns `true` if drafts of a source have a confidence, which accounts for their siblings.
+fn is_confident(source: Source) -> bool {
+    matches!(source, Source::Learned(..) | Source::Branch(_))
+}
+
+/// Returns `true` if a draft with a confidence stands beside one without that was accepted. That it was
+/// refused says nothing: beside copies that are nearly certain, others hardly ever have a chance, and their
+/// confidence is about the other places.
+fn is_forestalled(draft: &Draft, drafts: &[Draft], accepted: &[NodeId]) -> bool {
+    let is_other = |&node: &NodeId| {
+        let other = &drafts[node];
+        other.parent == draft.parent && !is_confident(other.source)
+    };
+    is_confident(draft.source) && accepted.iter().any(is_other)
+}
+
+/// The siblings of a draft before it.
+#[derive(Default)]
+struct Beside {
+    count: i32,
+    /// The probability that one of those without a confidence is confirmed, if their parent is.
+    others: f64,
+}
+
 /// Returns `true` if drafts of both come from the same source.
 fn is_like(one: Source, other: Source) -> bool {
     match (one, other) {
@@ -172,7 +196,8 @@ impl Record {
     pub(crate) fn verified(&mut self, drafts: &[Draft], accepted: &[usize]) {
         let runs = self.runs(drafts);
         for (node, draft) in drafts.iter().enumerate() {
-            if draft.parent.is_none_or(|parent| accepted.contains(&parent)) {
+            let is_judged = draft.parent.is_none_or(|parent| accepted.contains(&parent));
+            if is_judged && !is_forestalled(draft, drafts, accepted) {
                 self.note(draft.source, Stage::after(runs[node]), accepted.contains(&node));
             }
         }
@@ -297,18 +322,22 @@ impl Records {
     pub(crate) fn chances(&self, record: &Record, drafts: &[Draft]) -> Vec<f64> {
         let mut chances: Vec<f64> = Vec::with_capacity(drafts.len());
         let runs = record.runs(drafts);
-        let mut beside: HashMap<Option<NodeId>, i32> = HashMap::default();
+        let mut beside: HashMap<Option<NodeId>, Beside> = HashMap::default();
         for (node, draft) in drafts.iter().enumerate() {
             let before = draft.parent.map_or(1.0, |parent| chances[parent]);
             let chance = self.chance(record, draft.source, Stage::after(runs[node]));
             let siblings = beside.entry(draft.parent).or_default();
-            // The confidence that a store gives to a token already accounts for its siblings.
-            let counted = match draft.source {
-                Source::Learned(..) | Source::Branch(_) => 0,
-                _ => *siblings,
+            let own = match is_confident(draft.source) {
+                // The confidence accounts for the siblings of the same source, and is that of the places where
+                // no other was right.
+                true => chance * (1.0 - siblings.others).max(0.0),
+                false => chance * (1.0 - chance).powi(siblings.count),
             };
-            *siblings += 1;
-            chances.push(before * chance * (1.0 - chance).powi(counted));
+            siblings.count += 1;
+            if !is_confident(draft.source) {
+                siblings.others += own;
+            }
+            chances.push(before * own);
         }
         chances
     }

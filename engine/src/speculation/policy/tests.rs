@@ -207,6 +207,30 @@ fn a_guess_that_was_right_goes_on() {
     assert!(chance(&record) < running);
 }
 
+/// Guards against tokens of stores that are taken to be as likely beside a copy that runs as without it, and
+/// against stores that are distrusted because copies were right.
+#[test]
+fn beside_a_copy_that_runs_a_store_has_little_chance() {
+    use crate::speculation::draft::{Confidence, Source};
+    let learned = Draft {
+        source: Source::Learned(lexiform_law::draft::Origin::Recycled, Confidence::of(Some(0.4))),
+        ..copied()
+    };
+    let (mut record, mut records) = (Record::default(), Records::default());
+    let alone = records.chances(&record, std::slice::from_ref(&learned))[0];
+    assert!(alone > 0.2, "{alone}");
+    let both = [copied(), learned.clone()];
+    for _ in 0..200 {
+        record.verified(&both, &[0]);
+        records.hear(&mut record);
+    }
+    let beside = records.chances(&record, &both);
+    assert!(beside[0] > 0.9 && beside[0] + beside[1] < 1.0, "{beside:?}");
+    assert!(beside[1] < 0.1, "{beside:?}");
+    let after = records.chances(&record, &[learned])[0];
+    assert!((after - alone).abs() < 1e-9, "{after} in place of {alone}");
+}
+
 /// Guards against copies that begin small again because what a store had added to their end was refused, and
 /// against runs that go on after a refused copy.
 #[test]
