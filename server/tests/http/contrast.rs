@@ -96,11 +96,16 @@ fn completions_are_contrasted_with_prompts_and_responses_with_messages() {
     let param = |answer: &Answer| (answer.status, answer.json()["error"]["param"].clone());
     assert_eq!(
         param(&complete(json!({"messages": user("b")}))),
-        (400, json!("contrast.messages"))
+        (400, json!("contrast.prompt")),
+        "it lacks a prompt"
     );
     let body = json!({"model": "m", "input": "echo a", "contrast": {"prompt": "b"}});
     let answer = service.post("/v1/responses", &body.to_string());
-    assert_eq!(param(&answer), (400, json!("contrast.prompt")));
+    assert_eq!(
+        param(&answer),
+        (400, json!("contrast.messages")),
+        "it lacks messages"
+    );
     let body = json!({"model": "m", "input": "echo a", "contrast": {"messages": user("b")}});
     assert_eq!(service.post("/v1/responses", &body.to_string()).status, 200);
 }
