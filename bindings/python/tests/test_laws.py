@@ -329,7 +329,9 @@ def kernel(grammar, cuts):
     def places(text):
         shares = [plain(text[:at])[token] for at, token in enumerate(text)]
         weights = {"uniform": [1.0] * len(text), "priority": [1 / share for share in shares], "restart": [1.0] + [0.0] * (len(text) - 1)}
-        return normed(np.array(weights[cuts]))
+        chosen = normed(np.array(weights[cuts]))
+        # Half of the cuts by priority begin anew: those of the paper hardly mix.
+        return (chosen + normed(np.array(weights["restart"]))) / 2 if cuts == "priority" else chosen
 
     def rest(text, kept):
         return math.prod(

@@ -59,7 +59,7 @@ def test_greedy_and_filtered_draws_say_so(compiler):
     filtered = lexiform.Sampler(grammar, top_k=1)
     assert drawn(filtered).kind == "end" and (filtered.tokens, filtered.law) == ([1, 3, 0], "local-filtered")
     trie = lexiform.Trie(grammar, max_tokens=LONGEST)
-    assert lexiform.Sampler(grammar, trie=trie, top_k=2).law == "global-exact-filtered"
+    assert lexiform.Sampler(grammar, law="global", trie=trie, top_k=2).law == "global-exact-filtered"
     again = [lexiform.Sampler(grammar, seed=1, sample=9) for _ in range(2)]
     assert [drawn(sampler).kind for sampler in again] == ["end", "end"] and again[0].tokens == again[1].tokens
 
