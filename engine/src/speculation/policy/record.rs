@@ -328,8 +328,8 @@ impl Records {
             let chance = self.chance(record, draft.source, Stage::after(runs[node]));
             let siblings = beside.entry(draft.parent).or_default();
             let own = match is_confident(draft.source) {
-                // The confidence accounts for the siblings of the same source, and is that of the places where
-                // no other was right.
+                // The confidence accounts for the siblings of the same source, and is that of the places
+                // where no other was right.
                 true => chance * (1.0 - siblings.others).max(0.0),
                 false => chance * (1.0 - chance).powi(siblings.count),
             };
