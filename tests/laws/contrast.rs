@@ -142,6 +142,21 @@ proptest! {
     }
 }
 
+/// Guards against a broken row of either model that passes for one in which a token is impossible.
+#[test]
+fn what_is_not_a_number_stays_so_in_a_combined_row() {
+    for alpha in [0.0, 0.5] {
+        for (expert, amateur) in [([0.0, f32::NAN], [0.0, 0.0]), ([0.0, 0.0], [0.0, f32::NAN])] {
+            let mut combined = expert;
+            let contrast = Contrast::beyond(alpha, 0.5);
+            contrast
+                .combine(&mut combined, &amateur, Allowed::All)
+                .expect("they are alike");
+            assert!(combined[1].is_nan(), "{alpha}");
+        }
+    }
+}
+
 /// A number of the same size on every machine.
 fn noise(seed: u32, token: u32) -> f32 {
     let bits = (seed * 31 + token).wrapping_mul(2_654_435_761) >> 12;

@@ -56,8 +56,9 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
         .filter(|suffix| !suffix.is_empty());
     if token_healing {
         healed(&generation, &mut problems);
-        if suffix.is_some() {
-            problems.invalid("suffix", "cannot be combined with token_healing");
+        let others = [("suffix", suffix.is_some()), ("contrast", contrast.is_some())];
+        for (param, _) in others.into_iter().filter(|(_, is_there)| *is_there) {
+            problems.invalid(param, "cannot be combined with token_healing");
         }
     }
     fields.only_neutral(&[("echo", &["false"]), ("prompt_embeds", &[])], &mut problems);

@@ -165,3 +165,36 @@ fn bregman_top_k_is_a_filter_like_the_others() {
         (400, &json!("bregman_lambda"))
     );
 }
+
+/// Guards against probabilities of values that are those of the model without the contrast: averaged, the two
+/// prompts leave both values as likely.
+#[test]
+fn the_probabilities_of_values_are_those_of_the_combined_model() {
+    let service = Service::start();
+    let share = |contrast: Value| {
+        let wish = json!({
+            "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": ["a", "b"]}}},
+            "enum_scores": true, "temperature": 1, "seed": 3, "contrast": contrast,
+        });
+        let answer = service.chat("echo \"a\"", wish);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let told = answer.json()["choices"][0]["lexiform"].clone();
+        let options = find(&told, "options").unwrap_or_else(|| panic!("{told}"));
+        options[0]["probability"].as_f64().expect("a number")
+    };
+    assert!(share(Value::Null) > 0.9);
+    let averaged = json!({"messages": user("echo \"b\""), "beta": -0.5, "alpha": 0});
+    let half = share(averaged);
+    assert!((half - 0.5).abs() < 0.05, "{half}");
+}
+
+/// Returns the first field of this name, wherever it is.
+fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(map) => map
+            .get(name)
+            .or_else(|| map.values().find_map(|value| find(value, name))),
+        Value::Array(items) => items.iter().find_map(|value| find(value, name)),
+        _ => None,
+    }
+}

@@ -300,6 +300,12 @@ fn an_answer_may_stand_between_two_texts() {
     let param = |answer: Answer| (answer.status, answer.json()["error"]["param"].clone());
     let healed = complete(&service, json!({"token_healing": true}));
     assert_eq!(param(healed), (400, json!("suffix")));
+    let contrasted = json!({"suffix": "", "contrast": {"prompt": "b"}, "token_healing": true});
+    assert_eq!(
+        param(complete(&service, contrasted)),
+        (400, json!("contrast")),
+        "the end of the other prompt would be another one"
+    );
     let without = Service::start();
     assert_eq!(param(complete(&without, json!({}))), (400, json!("suffix")));
     assert_eq!(complete(&without, json!({"suffix": ""})).status, 200);

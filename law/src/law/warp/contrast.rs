@@ -119,9 +119,10 @@ impl Contrast {
             least = most + self.alpha.ln();
         }
         for (logit, other) in expert.iter_mut().zip(amateur) {
-            *logit = match *logit >= least {
-                true => self.logit((logit, other)),
-                false => f32::NEG_INFINITY,
+            // What is not a number stays so, and is refused with the row.
+            *logit = match *logit < least {
+                true => f32::NEG_INFINITY,
+                false => self.logit((logit, other)),
             };
         }
         Ok(())

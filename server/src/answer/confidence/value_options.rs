@@ -4,11 +4,14 @@
 //! finds the keys and values of the prompt and of the answer up to there in its cache, and weighs all values
 //! of the place as one tree. The probability of a value is the probability of its text, in the tokens that
 //! the model's tokenizer makes of it, after the preceding part of the answer, under the model itself at
-//! temperature 1; the probabilities at a place add up to 1.
+//! temperature 1, or under the one that a contrast makes of it, without its filter; the probabilities at a
+//! place add up to 1.
 
 use std::sync::Arc;
 
-use lexiform_engine::{Grammar, Options, Owner, Reporting, Request, Sampling, Weigh};
+use lexiform_engine::{
+    Contrast, ContrastPrompt, Grammar, Options, Owner, Reporting, Request, Sampling, Weigh,
+};
 
 use crate::answer::confidence::Trace;
 use crate::answer::confidence::closed::Closed;
@@ -22,6 +25,7 @@ use crate::wire::response::{Confidence, Usage, ValueOption};
 #[derive(Clone, Debug)]
 struct Begun {
     prompt: Arc<Vec<u32>>,
+    contrast: Option<ContrastPrompt>,
     grammar: Grammar,
     owner: Owner,
 }
@@ -47,6 +51,7 @@ impl ValueOptions {
         for request in requests {
             let begun = request.constraints.grammar.clone().map(|grammar| Begun {
                 prompt: Arc::new(request.prompt.tokens.clone()),
+                contrast: request.sampling.contrast.clone(),
                 grammar,
                 owner: request.limits.owner.clone(),
             });
@@ -84,13 +89,24 @@ impl Begun {
         let texts = closed.texts.iter().map(|(text, _)| tokenizer.encode(text).ok());
         let options = Options::canonical(&texts.collect::<Option<Vec<_>>>()?).ok()?;
         let max_tokens = options.longest() + usize::from(closed.with_end);
-        let prompt = [&self.prompt[..], &trace.tokens(closed.before)].concat();
+        let before = trace.tokens(closed.before);
+        let prompt = [&self.prompt[..], &before].concat();
+        let contrast = self.contrast.as_ref().map(|with| ContrastPrompt {
+            tokens: [&with.tokens[..], &before].concat(),
+            contrast: Contrast {
+                alpha: 0.0,
+                ..with.contrast
+            },
+        });
         let request = Request::new(prompt, max_tokens)
             .task(Weigh {
                 options: Arc::new(options),
                 likeliest: None,
             })
-            .sampling(Sampling::seeded(0))
+            .sampling(Sampling {
+                contrast,
+                ..Sampling::seeded(0)
+            })
             .owner(self.owner.clone())
             .reporting(Reporting {
                 weigh_end: closed.with_end,
