@@ -21,8 +21,6 @@ use crate::error::EngineError;
 use crate::model::head::{Head, HeadFeed};
 use crate::model::logits::Logits;
 use crate::model::{Feed, Model};
-use crate::request::Verification;
-use crate::sampling::verification;
 use crate::sequence::Sequence;
 use lexiform::vocab::Vocabulary;
 use lexiform_law::draft::NodeId;
@@ -79,12 +77,8 @@ impl HeadDrafter {
         self.reader.begin();
         let reader = &mut self.reader;
         let mut model = HeadModel { reader, target };
-        let all = sequences.iter_mut().map(|sequence| &mut **sequence);
-        let (mut branching, mut chains): (Vec<&mut Sequence>, Vec<&mut Sequence>) =
-            all.partition(|sequence| verification(sequence) == Verification::DrawOnce);
-        let drafter = &self.drafter;
-        let rounds = drafter.propose(&mut model, &mut chains, grammar_tasks, grace)?;
-        Ok(rounds + drafter.propose_trees(&mut model, &mut branching, grammar_tasks, grace)?)
+        self.drafter
+            .propose_by_rule(&mut model, sequences, grammar_tasks, grace)
     }
 }
 

@@ -12,14 +12,13 @@
 
 use crate::config::EngineConfig;
 use crate::engine::draft_model::reader::{Passage, Reader};
-use crate::engine::draft_model::tokens::{TokenDrafter, TokenModel, drafted};
+use crate::engine::draft_model::same::SameTokens;
+use crate::engine::draft_model::tokens::{TokenModel, drafted};
 use crate::engine::draft_model::trees::{TreeModel, TreeNode, depth};
 use crate::engine::grammar_task::GrammarTasks;
 use crate::error::EngineError;
 use crate::model::Model;
 use crate::model::logits::Logits;
-use crate::request::Verification;
-use crate::sampling::verification;
 use crate::sequence::Sequence;
 use lexiform::vocab::Vocabulary;
 use lexiform_law::draft::NodeId;
@@ -32,8 +31,7 @@ const AHEAD: usize = 12;
 
 /// The small model and its cache.
 pub(crate) struct ParallelTokens {
-    reader: Reader,
-    drafter: TokenDrafter,
+    tokens: SameTokens,
     mask: u32,
     most: usize,
 }
@@ -45,18 +43,14 @@ impl ParallelTokens {
         vocabulary: Arc<Vocabulary>,
         config: &EngineConfig,
     ) -> Result<Self, EngineError> {
-        let mut reader = Reader::new(model, config)?;
-        if mask as usize >= reader.width() {
+        if mask as usize >= model.vocab_size() {
             return Err(EngineError::Config(format!(
                 "the draft model's token for unknown tokens is {mask}, and it has {} tokens",
-                reader.width()
+                model.vocab_size()
             )));
         }
-        let drafter = TokenDrafter::new(vocabulary, reader.width(), config);
-        reader.leave_out(&drafter.left_out(reader.width()));
         Ok(ParallelTokens {
-            reader,
-            drafter,
+            tokens: SameTokens::new(model, vocabulary, config)?,
             mask,
             most: AHEAD.min(config.max_step_tokens),
         })
@@ -64,12 +58,12 @@ impl ParallelTokens {
 
     /// Forgets sequences that have ended.
     pub(super) fn retain(&mut self, alive: impl Fn(u64) -> bool) {
-        self.reader.retain(alive);
+        self.tokens.retain(alive);
     }
 
     /// Empties the cache, whose contents are undefined after a panic.
     pub(super) fn reset(&mut self, config: &EngineConfig) {
-        self.reader.reset(config);
+        self.tokens.reset(config);
     }
 
     /// Extends the drafts of these sequences; see [`TokenDrafter::propose`].
@@ -79,18 +73,14 @@ impl ParallelTokens {
         grammar_tasks: &GrammarTasks,
         grace: Duration,
     ) -> Result<usize, EngineError> {
+        let SameTokens { reader, drafter } = &mut self.tokens;
         let mut model = ParallelModel {
-            reader: &mut self.reader,
+            reader,
             mask: self.mask,
             most: self.most,
             found: HashMap::new(),
         };
-        let all = sequences.iter_mut().map(|sequence| &mut **sequence);
-        let (mut branching, mut chains): (Vec<&mut Sequence>, Vec<&mut Sequence>) =
-            all.partition(|sequence| verification(sequence) == Verification::DrawOnce);
-        let drafter = &self.drafter;
-        let rounds = drafter.propose(&mut model, &mut chains, grammar_tasks, grace)?;
-        Ok(rounds + drafter.propose_trees(&mut model, &mut branching, grammar_tasks, grace)?)
+        drafter.propose_by_rule(&mut model, sequences, grammar_tasks, grace)
     }
 }
 

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// The small model and its cache.
 pub(crate) struct SameTokens {
-    reader: Reader,
-    drafter: TokenDrafter,
+    pub(super) reader: Reader,
+    pub(super) drafter: TokenDrafter,
 }
 
 impl SameTokens {

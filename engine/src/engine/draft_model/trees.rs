@@ -20,6 +20,8 @@ use crate::engine::grammar_task::GrammarTasks;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::logits::{Logits, Row};
+use crate::request::Verification;
+use crate::sampling::verification;
 use crate::sequence::Sequence;
 use crate::speculation::draft::{Confidence, Draft, Source};
 use lexiform_law::draft::{NodeId, Proposal};
@@ -96,9 +98,25 @@ struct Placed {
 }
 
 impl TokenDrafter {
+    /// Extends the drafts of these sequences: by trees where the law draws once whatever is drafted, and by
+    /// chains elsewhere. Returns the number of passes that this took.
+    pub(super) fn propose_by_rule(
+        &self,
+        model: &mut impl TreeModel,
+        sequences: &mut [&mut Sequence],
+        grammar_tasks: &GrammarTasks,
+        grace: Duration,
+    ) -> Result<usize, EngineError> {
+        let all = sequences.iter_mut().map(|sequence| &mut **sequence);
+        let (mut branching, mut chains): (Vec<&mut Sequence>, Vec<&mut Sequence>) =
+            all.partition(|sequence| verification(sequence) == Verification::DrawOnce);
+        let rounds = self.propose(model, &mut chains, grammar_tasks, grace)?;
+        Ok(rounds + self.propose_trees(model, &mut branching, grammar_tasks, grace)?)
+    }
+
     /// Extends the drafts of these sequences by trees, layer by layer, as far as each reaches. Returns the
     /// number of passes that this took.
-    pub(super) fn propose_trees(
+    fn propose_trees(
         &self,
         model: &mut impl TreeModel,
         sequences: &mut [&mut Sequence],
