@@ -5,8 +5,8 @@
 ///
 /// In all formulas `P(w)` is the probability of a text under the warped model, before the mask, and `t` the
 /// number of its tokens, the end token included. Texts are compared by what they write: of the token
-/// sequences that write a text, the best one found counts, so answers differ, and may be fewer than
-/// requested ([`EngineError::FewTexts`](crate::EngineError::FewTexts)). A text has the score `ln P(w) /
+/// sequences that write a text, the best one found counts, so answers differ, and may be fewer than requested
+/// ([`EngineError::FewTexts`](crate::EngineError::FewTexts)). A text has the score `ln P(w) /
 /// t^length_penalty` (Wu et al. 2016, arXiv 1609.08144).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Search {
@@ -16,8 +16,8 @@ pub enum Search {
         width: usize,
         /// The exponent of the number of tokens in the score; from 0 to 10.
         length_penalty: f64,
-        /// The search ends at the latest once `patience · width` token sequences are finished; above 0
-        /// (Kasai et al. 2024, arXiv 2204.05424).
+        /// The search ends at the latest once `patience · width` token sequences are finished; above 0 (Kasai
+        /// et al. 2024, arXiv 2204.05424).
         patience: Option<f64>,
     },
     /// Best-first beam search (Meister, Vieira, Cotterell 2020, arXiv 2007.03909): finds the answers of
@@ -28,8 +28,8 @@ pub enum Search {
         /// The exponent of the number of tokens in the score; from 0 to 10.
         length_penalty: f64,
     },
-    /// Diverse beam search (Vijayakumar et al. 2016, arXiv 1610.02424): beams in groups, each of which
-    /// avoids the tokens that earlier groups have chosen at the same position.
+    /// Diverse beam search (Vijayakumar et al. 2016, arXiv 1610.02424): beams in groups, each of which avoids
+    /// the tokens that earlier groups have chosen at the same position.
     DiverseBeam {
         /// The number of prefixes followed at a time in all groups together; a multiple of `groups`.
         width: usize,

@@ -109,8 +109,8 @@ impl PassPlan {
 
 impl Scheduler {
     /// Plans a pass and reserves the blocks for it. A pass that several owners share, or that has prompts
-    /// beside sequences that decode, is bounded by [`Pace::tokens`], but always has a token for each
-    /// sequence that decodes.
+    /// beside sequences that decode, is bounded by [`Pace::tokens`], but always has a token for each sequence
+    /// that decodes.
     pub(crate) fn schedule(&mut self, blocks: &mut Blocks, config: &EngineConfig, pace: Pace) -> Vec<Work> {
         self.passes += 1;
         let shared = pace.tokens(config);
@@ -246,9 +246,8 @@ impl Scheduler {
         self.count(works);
     }
 
-    /// Plans the tokens of a sequence's text, as many as there is room for, and reserves their blocks.
-    /// Drafts that follow a prompt get the tokens that are left; the drafts of decoding sequences are
-    /// planned later.
+    /// Plans the tokens of a sequence's text, as many as there is room for, and reserves their blocks. Drafts
+    /// that follow a prompt get the tokens that are left; the drafts of decoding sequences are planned later.
     fn plan_one(&mut self, index: usize, plan: &mut PassPlan, blocks: &mut Blocks) {
         if plan.room() == 0 || plan.preempted.contains(&index) {
             return;
@@ -431,8 +430,8 @@ mod tests {
         }
     }
 
-    /// One text beside two requests of several branches, on a machine that computes a token in a
-    /// millisecond: one pass in five is of all sequences.
+    /// One text beside two requests of several branches, on a machine that computes a token in a millisecond:
+    /// one pass in five is of all sequences.
     #[test]
     fn a_single_text_has_passes_of_its_own_beside_many_branches() {
         let mut pace = Pace::default();

@@ -380,8 +380,7 @@ fn look_ahead_finds_what_lists_of_candidates_find() {
     }
 }
 
-/// After `a` the grammar wants eleven letters more; greedy beams of width 1 pay for them where `a` is
-/// likely.
+/// After `a` the grammar wants eleven letters more; greedy beams of width 1 pay for them where `a` is likely.
 #[test]
 fn a_price_of_the_distance_leads_to_texts_that_are_soon_complete() {
     let pattern = "a[a-d]{11}|[bcd]";

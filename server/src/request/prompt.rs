@@ -1,7 +1,7 @@
 //! From a checked request to the input of the engine: tokens, a compiled grammar, sampling.
 //!
-//! All of this is CPU-bound work (parsing, compiling, rendering, tokenizing), so it runs on a thread that
-//! may block, never on one that serves connections.
+//! All of this is CPU-bound work (parsing, compiling, rendering, tokenizing), so it runs on a thread that may
+//! block, never on one that serves connections.
 
 use std::time::Duration;
 
@@ -127,8 +127,8 @@ pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> R
 
 /// Decides whether required calls are written in a frame, and in which format. A model that was trained to
 /// call tools writes the frame of a call, even if the call is required; if it was also trained to obey
-/// schemas, a required call is instead an answer under the tool's schema. The formats of models have no
-/// place for the input of custom tools.
+/// schemas, a required call is instead an answer under the tool's schema. The formats of models have no place
+/// for the input of custom tools.
 fn framed(mut calls: Calls, template: &ChatTemplate, format: ToolFormat) -> (Calls, ToolFormat) {
     let format = match calls.tools.iter().any(Callable::is_custom) {
         true => ToolFormat::Any,
@@ -226,8 +226,8 @@ fn refused(error: &TemplateError) -> ApiError {
 /// Returns the grammar of a language, or `None` if the language is free.
 ///
 /// # Errors
-/// Fails if one of its constraints does not compile or requires more than is enforced, or if the interest
-/// was lost.
+/// Fails if one of its constraints does not compile or requires more than is enforced, or if the interest was
+/// lost.
 pub fn compiled(
     served: &ServedModel,
     language: &Language,

@@ -1,5 +1,5 @@
-//! Preparation of requests: from a body to the requests of the engine and the builder of the answer, with
-//! one function for each generating route.
+//! Preparation of requests: from a body to the requests of the engine and the builder of the answer, with one
+//! function for each generating route.
 //!
 //! The command line uses these functions too, so it can do everything that the service can.
 
@@ -61,8 +61,8 @@ pub struct Prepared {
     pub timeout: Option<Duration>,
     /// The time at which the request had been read and compilation of its constraint began.
     pub compile_begun: Instant,
-    /// The time taken to compile the constraint, or to wait for another request that compiled it, and to
-    /// find the length of the shortest answer.
+    /// The time taken to compile the constraint, or to wait for another request that compiled it, and to find
+    /// the length of the shortest answer.
     pub compiling: Duration,
 }
 

@@ -11,8 +11,7 @@ use crate::wire::error::ApiError;
 /// The maximum number of messages in a conversation.
 const MESSAGES: usize = 4_096;
 
-/// The fields that clients repeat from an earlier answer, or from an item of one, and that no template
-/// reads.
+/// The fields that clients repeat from an earlier answer, or from an item of one, and that no template reads.
 const REPEATED: &[&str] = &[
     "type",
     "id",

@@ -1,8 +1,8 @@
 //! Phrases that an answer must contain, and the progress of a prefix in them.
 //!
 //! A phrase is matched in the bytes that the tokens of an answer write, however the answer is tokenised. The
-//! progress of a prefix in a phrase is the length of the longest part of the phrase, from its start, that
-//! the prefix ends with, in bytes (Knuth, Morris, Pratt 1977); counted in tokens, it is the number of the
+//! progress of a prefix in a phrase is the length of the longest part of the phrase, from its start, that the
+//! prefix ends with, in bytes (Knuth, Morris, Pratt 1977); counted in tokens, it is the number of the
 //! phrase's own tokens within that part.
 
 use lexiform::vocab::{TokenKind, Vocabulary};
@@ -128,8 +128,7 @@ struct Phrase {
     falls: Vec<usize>,
 }
 
-/// The progress of a prefix in each phrase: the number of matched bytes, or all of them once it is
-/// contained.
+/// The progress of a prefix in each phrase: the number of matched bytes, or all of them once it is contained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Progress(Vec<usize>);
 
