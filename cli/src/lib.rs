@@ -21,6 +21,7 @@ pub mod key;
 pub mod mask;
 pub mod program;
 pub mod repair;
+pub mod report;
 pub mod shown;
 pub mod tokens;
 pub mod verdict;
