@@ -7,9 +7,9 @@ mod licences;
 pub(crate) mod loom;
 
 use crate::process::{Failure, cargo, code, line, quiet_output, succeeds};
-use crate::setup;
 use crate::tally::Tally;
 use crate::test::programs::BUILT;
+use crate::{counts, setup};
 use std::process::ExitCode;
 
 /// One check: its name in the report, and the function that runs it.
@@ -18,7 +18,7 @@ type Check = (&'static str, fn() -> Result<Tally, Failure>);
 /// The features with which the engine and the service are checked.
 const KERNELS: &str = "lexiform-engine/kernels,lexiform-server/kernels";
 
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
     ("formatting", || formatting().map(Tally::from)),
     ("clippy", || clippy().map(Tally::from)),
     ("the service builds without kernels", || {
@@ -26,6 +26,7 @@ const CHECKS: [Check; 10] = [
     }),
     ("documentation", || documentation().map(Tally::from)),
     ("layering and house rules", || layering().map(Tally::from)),
+    ("instructions of compiles and masks", counts::check),
     ("lock-free tables under all orders of threads", || {
         loom::check().map(Tally::from)
     }),

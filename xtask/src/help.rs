@@ -112,6 +112,12 @@ const GROUPS: [TopicGroup; 4] = [
                  library alone, beside llguidance, or the service beside llama.cpp's, or with each kind of drafts.",
             ),
             topic(
+                "counts",
+                "instructions of compiles and masks",
+                "counts [--write]\n\nCounts the instructions of a fixed set of compiles and masks with valgrind, and compares them with \
+                 benches/record/counts.tsv; fails if a part takes a tenth more, or all of them 2 % more. --write renews the record.",
+            ),
+            topic(
                 "load",
                 "many clients of a running service",
                 "load [ARGS]\n\n`cargo xtask load --help` lists the arguments.",
