@@ -4,31 +4,25 @@
 //! service contact another address. Redirects are not followed, and proxies not used.
 //!
 //! ```text
-//!   sequences of a request ─► Desk: one question at a time, for all texts that wait ─► Connection, kept alive ─► host
+//!   sequences of a request ─► Desk: one question at a time, for all texts that wait ─► client, which keeps connections ─► host
 //! ```
 //!
 //! A question is a POST. A connection that stays open for questions in both directions would save nothing:
 //! the service asks, and the host answers.
 
 mod address;
-mod connection;
+mod client;
 mod desk;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::{ClientConfig, RootCertStore};
+use ureq::Agent;
 
 pub use self::address::Address;
 pub use self::desk::Desk;
-use crate::operate::callbacks::connection::Connection;
-use crate::operate::tls::TlsError;
 
-/// The most idle connections that are kept for a callback.
-const MOST_IDLE: usize = 8;
 /// The time after the deadline of a request within which a question ends. The request has ended by then.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -60,8 +54,7 @@ impl std::str::FromStr for Allowed {
 #[derive(Debug)]
 pub struct Host {
     address: Address,
-    tls: Option<Arc<ClientConfig>>,
-    idle: Mutex<Vec<Connection>>,
+    client: Agent,
     patience: Duration,
 }
 
@@ -71,38 +64,12 @@ impl Host {
     /// # Errors
     /// Fails with the reason, without the address, for clients.
     pub fn ask(&self, body: &str) -> Result<Vec<u8>, String> {
-        let deadline = Instant::now() + self.patience + GRACE;
-        loop {
-            let kept = self.idle().pop();
-            let is_kept = kept.is_some();
-            let connected = match kept {
-                Some(connection) => Ok(connection),
-                None => Connection::open(&self.address, self.tls.as_ref(), deadline),
-            };
-            let mut connection = connected.map_err(|error| self.note("it cannot be reached", &error))?;
-            match connection.post(&self.address, body, deadline) {
-                Ok(answer) => {
-                    let mut idle = self.idle();
-                    if connection.stays_open() && idle.len() < MOST_IDLE {
-                        idle.push(connection);
-                    }
-                    return Ok(answer);
-                }
-                // The host has closed a connection that was kept. Every kept one is tried at most once.
-                Err(_) if is_kept && !connection.has_answered() && Instant::now() < deadline => (),
-                Err(error) => return Err(self.note(&error.to_string(), &error)),
-            }
-        }
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note(&self, told: &str, error: &std::io::Error) -> String {
-        let Address { host, port, .. } = &self.address;
-        tracing::warn!("the callback at {host}:{port} failed: {error}");
-        told.to_owned()
+        client::post(&self.client, &self.address, body, self.patience + GRACE).map_err(
+            |client::Failed(reason)| {
+                tracing::warn!("the callback at {} failed: {reason}", self.address.authority);
+                reason
+            },
+        )
     }
 }
 
@@ -121,21 +88,19 @@ impl Callbacks {
     /// Fails if two have the same name, if one is asked over HTTPS and there are no authorities, or if the
     /// file cannot be read.
     pub fn new(allowed: &[Allowed], patience: Duration, authorities: Option<&Path>) -> Result<Self, String> {
-        let tls = authorities.map(client).transpose();
-        let tls = tls.map_err(|error| error.to_string())?;
+        let client = client::client(authorities).map_err(|error| error.to_string())?;
         let mut hosts: Vec<(String, Arc<Host>)> = Vec::with_capacity(allowed.len());
         for Allowed { name, address } in allowed {
             if hosts.iter().any(|(other, _)| other == name) {
                 return Err(format!("two callbacks have the name {name}"));
             }
-            if address.is_https && tls.is_none() {
+            if address.is_https && authorities.is_none() {
                 let message = format!("the callback {name} is asked over HTTPS, which needs --callback-ca");
                 return Err(message);
             }
             let host = Host {
                 address: address.clone(),
-                tls: tls.clone().filter(|_| address.is_https),
-                idle: Mutex::default(),
+                client: client.clone(),
                 patience,
             };
             hosts.push((name.clone(), Arc::new(host)));
@@ -160,25 +125,6 @@ impl Callbacks {
     }
 }
 
-/// Returns the configuration of a client that trusts the authorities in a file.
-fn client(file: &Path) -> Result<Arc<ClientConfig>, TlsError> {
-    let broken = |error| TlsError::File {
-        file: file.display().to_string(),
-        error,
-    };
-    let certificates = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates.map_err(broken)? {
-        roots.add(certificate)?;
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,22 +134,19 @@ mod tests {
         let read = |text: &str| text.parse::<Allowed>().ok();
         let address = |text: &str| {
             let Allowed { address, .. } = read(text)?;
-            Some((address.host, address.port, address.path, address.is_https))
+            Some((address.url, address.authority, address.is_https))
         };
-        let found =
-            |host: &str, port, path: &str, https| Some((host.to_owned(), port, path.to_owned(), https));
-        assert_eq!(
-            address("a=http://127.0.0.1:9000/sql"),
-            found("127.0.0.1", 9000, "/sql", false)
-        );
-        assert_eq!(
-            address("a=https://db.internal"),
-            found("db.internal", 443, "/", true)
-        );
-        assert_eq!(
-            address("a.b-c_1=http://[::1]:8/x=y"),
-            found("[::1]", 8, "/x=y", false)
-        );
+        let found = |url: &str, authority: &str, https| Some((url.to_owned(), authority.to_owned(), https));
+        for (url, authority, is_https) in [
+            ("http://127.0.0.1:9000/sql", "127.0.0.1:9000", false),
+            ("https://db.internal", "db.internal", true),
+            ("http://[::1]:8/x=y", "[::1]:8", false),
+        ] {
+            assert_eq!(
+                address(&format!("a.b-c_1={url}")),
+                found(url, authority, is_https)
+            );
+        }
         for wrong in [
             "",
             "a",

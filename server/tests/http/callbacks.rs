@@ -184,7 +184,7 @@ fn a_callback_without_an_answer_fails_the_request_and_nothing_is_written() {
             raw("HTTP/1.1 200 OK\r\ncontent-length: 200\r\n\r\n{}"),
             "closed the connection",
         ),
-        (raw(chunked), "broken chunk"),
+        (raw(chunked), "chunk length"),
         (raw("nonsense\r\n\r\n"), "not HTTP"),
         (raw(""), "closed the connection"),
         (of(json!({"verdicts": [true]})), "1 verdicts"),
