@@ -7,15 +7,17 @@
 //!   cases       grammars with texts to accept and to reject      ─┘
 //! ```
 //!
-//! The format of the reports is stable, so that figures of different versions can be compared.
+//! `data` says where these collections come from, and what of them lies in a folder. The format of the
+//! reports is stable, so that figures of different versions can be compared.
 
 pub mod cases;
 pub mod clock;
+pub mod data;
 pub mod figures;
 pub mod maskbench;
 pub mod panics;
 pub mod python_json;
-mod report;
+pub mod report;
 pub mod suite;
 mod verdict;
 
@@ -48,6 +50,11 @@ enum Collection<E: Commands> {
     /// `root`, or a folder of grammars, each in a folder of its own with grammar.ebnf, accept.txt and
     /// reject.txt.
     Cases(cases::Args),
+    /// The collections: what they are, their licences and where people get them
+    ///
+    /// With PATH, recognises and counts what lies there, names broken lines, and says with which command it
+    /// can be used. Nothing is downloaded.
+    Data(data::Args),
     /// The collections that a program with more than the library adds.
     #[command(flatten)]
     More(E),
@@ -60,6 +67,7 @@ impl<E: Commands> Args<E> {
             Collection::Maskbench(args) => args.publishing.is_json(),
             Collection::Suite(args) => args.publishing.is_json(),
             Collection::Cases(args) => args.publishing.is_json(),
+            Collection::Data(args) => args.is_json(),
             Collection::More(more) => more.is_json(),
         }
     }
@@ -71,9 +79,19 @@ impl<E: Commands> Args<E> {
 /// The data or the tokenizer cannot be read, or the report cannot be written.
 pub fn run<E: Commands>(args: Args<E>) -> Outcome {
     match args.collection {
-        Collection::Maskbench(args) => maskbench::report(&args)?.publish(&args.publishing),
-        Collection::Suite(args) => suite::report(&args)?.publish(&args.publishing),
-        Collection::Cases(args) => cases::report(&args)?.publish(&args.publishing),
+        Collection::Maskbench(args) => {
+            args.publishing.check()?;
+            maskbench::report(&args)?.publish(&args.publishing)
+        }
+        Collection::Suite(args) => {
+            args.publishing.check()?;
+            suite::report(&args)?.publish(&args.publishing)
+        }
+        Collection::Cases(args) => {
+            args.publishing.check()?;
+            cases::report(&args)?.publish(&args.publishing)
+        }
+        Collection::Data(args) => data::run(&args),
         Collection::More(more) => more.run(),
     }
 }

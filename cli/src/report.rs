@@ -3,15 +3,42 @@
 //! ```text
 //!   an evaluation ──► Report ──┬─► page       one HTML file, without scripts and without other files
 //!                              ├─► markdown
-//!                              └─► JSON       which a later run reads as its baseline
+//!                              ├─► JSON
+//!                              └─► baseline   compared with the JSON of an earlier run
 //! ```
 //!
-//! An evaluation says *what* is shown, with the types of `model.rs`; this room decides how it looks. Nothing in
-//! a report depends on its kind.
+//! An evaluation says *what* is shown, with the types of `model.rs`; this room decides how it looks. Nothing
+//! in a report depends on its kind. [`Destinations`] has the flags that all commands with reports share.
 
+mod baseline;
+mod chart;
+mod destinations;
+mod floats;
+mod made;
+mod markdown;
+mod markup;
 mod model;
+mod number;
+mod page;
+mod plot;
+mod table;
 
+pub use baseline::{Baseline, Comparison};
+pub use destinations::{Destinations, FLAGS, write};
+pub use made::{CommandLine, memory, processor};
 pub use model::{
     Answer, Bar, Chart, Data, Failure, Made, Mood, Paragraph, Part, Report, Scale, Section, Series, Shape,
     Table,
 };
+
+impl Report {
+    /// Returns the report as an HTML page, which needs no other file.
+    pub fn html(&self) -> String {
+        page::html(self)
+    }
+
+    /// Returns the report as Markdown.
+    pub fn markdown(&self) -> String {
+        markdown::text(self)
+    }
+}

@@ -20,13 +20,14 @@ use lexiform::{Compiler, Source};
 use serde_json::{Value, json};
 
 use super::panics::{caught, quietly};
-use super::report::{Publishing, Report};
+use super::report::{Findings, Publishing, flags};
 use super::suite::belongs;
-use super::verdict::{Counts, Data, Failures, Verdict, parse_line, progress};
+use super::verdict::{Counts, Data, Failures, Verdict, coverage, parse_line, progress};
 use crate::failure::{EXIT_CODES, Failure, read_text};
 use crate::input::folder::Folder;
 use crate::input::source::{KeyOrder, Meaning};
 use crate::input::tokenizer;
+use crate::report::{CommandLine, Made, Part, Report, Section};
 
 /// The arguments of `lexiform eval cases`.
 #[derive(Debug, clap::Args)]
@@ -55,29 +56,76 @@ enum CaseKind {
 ///
 /// # Errors
 /// A file cannot be read.
-pub(super) fn report(args: &Args) -> Result<Report, Failure> {
+pub(super) fn report(args: &Args) -> Result<Findings, Failure> {
     let entries = match args.data.path() {
         folder if folder.is_dir() => of_folders(folder, args.kind)?,
         file => of_lines(file, args.kind)?,
     };
     let compiler = Compiler::new(tokenizer::bytes_only()?);
-    let (mut counts, mut failures) = (Counts::default(), Failures::default());
+    let mut results = Results::new();
     let bar = progress(entries.len());
     quietly(|| {
         for entry in &entries {
-            entry.judge(&compiler, (&mut counts, &mut failures));
+            entry.judge(&compiler, &mut results);
             bar.inc(1);
         }
     });
     bar.finish_and_clear();
-    let figures = json!({
-        "cases": counts.all,
-        "right": counts.right,
-        "compile_errors": counts.does_not_compile,
-        "rejected_wrongly": counts.refused,
-        "accepted_wrongly": counts.let_through,
-    });
-    Ok(Report::new(figures, failures))
+    results.findings(args)
+}
+
+/// The results so far.
+struct Results {
+    counts: Counts,
+    /// The counts of each source, in the order of the collection.
+    by_source: Vec<(String, Counts)>,
+    failures: Failures,
+    /// The command that judges the collection again.
+    command: String,
+}
+
+impl Results {
+    fn new() -> Self {
+        let (with_values, switches) = flags();
+        let again = CommandLine::of_this_run()
+            .without(&with_values)
+            .without_switches(&switches);
+        Results {
+            counts: Counts::default(),
+            by_source: Vec::new(),
+            failures: Failures::default(),
+            command: again.to_string(),
+        }
+    }
+
+    fn findings(self, args: &Args) -> Result<Findings, Failure> {
+        let counts = &self.counts;
+        let figures = json!({
+            "cases": counts.all,
+            "right": counts.right,
+            "compile_errors": counts.does_not_compile,
+            "rejected_wrongly": counts.refused,
+            "accepted_wrongly": counts.let_through,
+        });
+        let rows = self.by_source.iter().map(|(name, counts)| (name, counts));
+        let by_source = coverage("Texts by source", "source", "texts", rows);
+        let report = Report {
+            kind: "cases".to_owned(),
+            title: "Grammars with texts to accept and to reject".to_owned(),
+            made: Made::here().read(args.data.path())?,
+            answers: counts.answers("texts", "texts"),
+            sections: vec![Section {
+                title: "Coverage".to_owned(),
+                parts: vec![Part::Table(by_source)],
+            }],
+            figures: figures.as_object().cloned().unwrap_or_default(),
+            ..Report::default()
+        };
+        Ok(Findings {
+            report,
+            failures: self.failures,
+        })
+    }
 }
 
 /// A source with its texts.
@@ -203,7 +251,8 @@ impl CaseKind {
 }
 
 impl CaseEntry {
-    fn judge(&self, compiler: &Compiler, (counts, failures): (&mut Counts, &mut Failures)) {
+    fn judge(&self, compiler: &Compiler, results: &mut Results) {
+        let mut counts = Counts::default();
         let compiled = caught(|| self.compile(compiler)).and_then(|it| it);
         for (name, text, accept) in &self.texts {
             let verdict = match &compiled {
@@ -211,8 +260,11 @@ impl CaseEntry {
                 Err(reason) => Verdict::DoesNotCompile(reason.clone()),
             };
             counts.add(&verdict, 1);
-            failures.note(|| format!("{}{name}", self.name), &verdict);
+            results.counts.add(&verdict, 1);
+            let name = || format!("{}{name}", self.name);
+            results.failures.note(name, &verdict, &results.command);
         }
+        results.by_source.push((self.name.clone(), counts));
     }
 
     fn compile(&self, compiler: &Compiler) -> Result<Grammar, String> {

@@ -33,6 +33,28 @@ impl Samples {
     }
 }
 
+/// The shares of samples at which a distribution has points: each percent, and the tail.
+const SHARES: [f64; 8] = [0.995, 0.998, 0.999, 0.9995, 0.9998, 0.9999, 0.99999, 1.0];
+
+impl Samples {
+    /// Returns points of the cumulative distribution: a sample, and the share of samples of at most it.
+    pub fn distribution(&self) -> Vec<(f64, f64)> {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f32::total_cmp);
+        let shares = (0..100).map(|percent| f64::from(percent) / 100.0).chain(SHARES);
+        let points = shares.filter_map(|share| Some((nearest_rank(&sorted, share)?, share)));
+        points.collect()
+    }
+
+    /// Returns the smallest sample that at least this share of the samples does not exceed; not a number if
+    /// there is no sample.
+    pub fn quantile(&self, share: f64) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f32::total_cmp);
+        nearest_rank(&sorted, share).unwrap_or(f64::NAN)
+    }
+}
+
 /// Returns the smallest sample that at least this share of the samples does not exceed.
 fn nearest_rank(sorted: &[f32], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
@@ -109,6 +131,18 @@ mod tests {
             (&summary["p50"], &summary["p999"], &summary["max"]),
             (&json!(2.5), &json!(2.5), &json!(2.5))
         );
+    }
+
+    #[test]
+    fn a_distribution_rises_from_the_least_to_the_greatest_sample() {
+        let mut samples = Samples::default();
+        assert_eq!(samples.distribution(), []);
+        (1..=1000).rev().for_each(|it| samples.push(f64::from(it)));
+        let points = samples.distribution();
+        assert_eq!((points[0], points[50]), ((1.0, 0.0), (500.0, 0.5)));
+        assert_eq!((points.len(), points[points.len() - 1]), (108, (1000.0, 1.0)));
+        assert!(points.is_sorted(), "{points:?}");
+        assert_eq!(samples.quantile(0.25), 250.0);
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! The report of an evaluation: its figures, the failed cases, and where it is written.
+//! Where the report of an evaluation is printed and written.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
 use super::verdict::Failures;
-use crate::failure::{Code, Failure, Outcome};
+use crate::failure::{Failure, Outcome};
+use crate::report::{Destinations, FLAGS, Report, write};
 use crate::shown::output::Output;
 use crate::shown::paint::{bad, dim, good};
 
@@ -14,95 +15,101 @@ const LISTED_FAILURES: usize = 50;
 
 /// The destinations of the report.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Publishing {
+pub struct Publishing {
     #[command(flatten)]
     output: Output,
-    /// Write the report as JSON to this file too
+    /// Write what --json prints to this file too
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    destinations: Destinations,
 }
 
-/// The results on a collection.
-pub(super) struct Report {
-    /// The counts and the figures.
-    figures: Map<String, Value>,
-    failures: Failures,
-}
-
-fn write(report: &Value, path: &Path) -> Result<(), Failure> {
-    std::fs::write(path, format!("{report:#}\n")).map_err(|source| Failure::Write {
-        path: path.to_owned(),
-        source,
-    })
+/// The flags of [`Publishing`] that have values, and those that have none: they do not change what is
+/// measured.
+pub(super) fn flags() -> ([&'static str; 6], [&'static str; 3]) {
+    let [html, markdown, report, baseline, tolerance] = FLAGS;
+    (
+        ["--out", html, markdown, report, baseline, tolerance],
+        ["--json", "--quiet", "-q"],
+    )
 }
 
 impl Publishing {
     /// Returns `true` if the answer is printed as JSON.
-    pub(super) fn is_json(&self) -> bool {
+    pub fn is_json(&self) -> bool {
         self.output.json
     }
-}
 
-impl Report {
-    /// Creates a report from an object of figures.
-    pub(super) fn new(figures: Value, failures: Failures) -> Self {
-        let Value::Object(figures) = figures else {
-            return Self {
-                figures: Map::new(),
-                failures,
-            };
-        };
-        Self { figures, failures }
-    }
-
-    /// Prints the report, and writes it to the file that was named.
+    /// Checks before a long run that the baseline can be read.
     ///
     /// # Errors
-    /// The report cannot be printed or written.
-    pub(super) fn publish(&self, publishing: &Publishing) -> Outcome {
-        if let Some(path) = &publishing.out {
-            write(&self.json(), path)?;
-        }
-        publishing
-            .output
-            .print(|| self.json(), || self.text(), String::new)?;
-        Ok(match self.failures.is_empty() {
-            true => Code::Fine,
-            false => Code::No,
-        })
+    /// It cannot be read, or is no report.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.destinations.check()
     }
 
-    fn json(&self) -> Value {
-        let mut object = self.figures.clone();
-        object.insert("failures".to_owned(), self.failures.json());
-        Value::Object(object)
-    }
-
-    fn text(&self) -> String {
-        let lines = self.figures.iter().map(|(name, value)| line(name, value));
-        let mut text: String = lines.collect();
-        if self.failures.is_empty() {
-            return text + &good("nothing failed") + "\n";
+    /// Prints a report in the requested format, and writes it to the files that were named. `json` is what
+    /// `--json` and `--out` show of it.
+    ///
+    /// The exit code says whether a case failed or, with a baseline, whether anything got worse.
+    ///
+    /// # Errors
+    /// The report cannot be printed or written, or the baseline is of no use.
+    pub fn publish(&self, report: Report, json: &Value) -> Outcome {
+        if let Some(path) = &self.out {
+            write(path, &format!("{json:#}\n"))?;
         }
-        text += &format!("{}\n", bad(format!("{} failed", self.failures.len())));
-        text.extend(
-            self.failures
-                .lines()
-                .take(LISTED_FAILURES)
-                .map(|line| format!("  {line}\n")),
-        );
-        let more = self.failures.len().saturating_sub(LISTED_FAILURES);
-        if more > 0 {
-            text += &format!(
-                "  {}\n",
-                dim(format!("and {more} more; --json and --out FILE have all"))
-            );
-        }
-        text
+        let text = text(&report);
+        self.destinations.publish(report, self.output, json, &text)
     }
 }
 
-/// Formats a figure, or the figures of one measurement, as a line. Tables within the report are for programs.
+/// The results on a collection whose cases are judged.
+pub(super) struct Findings {
+    /// The report without its failures. Its figures are those of the stable JSON.
+    pub(super) report: Report,
+    pub(super) failures: Failures,
+}
+
+impl Findings {
+    /// Prints the findings, and writes them to the files that were named.
+    ///
+    /// # Errors
+    /// They cannot be printed or written.
+    pub(super) fn publish(self, publishing: &Publishing) -> Outcome {
+        let Findings { mut report, failures } = self;
+        let mut json: Map<String, Value> = report.figures.clone();
+        json.insert("failures".to_owned(), failures.json());
+        report.failures = failures.into_report();
+        publishing.publish(report, &Value::Object(json))
+    }
+}
+
+fn text(report: &Report) -> String {
+    let lines = report.figures.iter().map(|(name, value)| line(name, value));
+    let mut text: String = lines.collect();
+    if report.failures.is_empty() {
+        return text + &good("nothing failed") + "\n";
+    }
+    text += &format!("{}\n", bad(format!("{} failed", report.failures.len())));
+    text.extend(report.failures.iter().take(LISTED_FAILURES).map(|failure| {
+        let reason = failure.reason.replace('\n', "; ");
+        let gap = if reason.is_empty() { "" } else { ": " };
+        format!("  {}: {}{gap}{reason}\n", failure.case, failure.what)
+    }));
+    let more = report.failures.len().saturating_sub(LISTED_FAILURES);
+    if more > 0 {
+        text += &format!(
+            "  {}\n",
+            dim(format!("and {more} more; --json and --out FILE have all"))
+        );
+    }
+    text
+}
+
+/// Formats a figure, or the figures of one measurement, as a line. Tables within the report are for
+/// programs.
 fn line(name: &str, value: &Value) -> String {
     match value {
         Value::Object(parts) if parts.values().all(|it| !it.is_object()) && parts.contains_key("p50") => {

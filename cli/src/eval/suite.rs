@@ -4,6 +4,7 @@
 //! `remotes/`, which the suite's schemas refer to under `http://localhost:1234/`. These are passed to the
 //! compiler by name; nothing is fetched.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lexiform::Grammar;
@@ -15,11 +16,12 @@ use serde_json::{Value, json};
 
 use super::panics::{caught, quietly};
 use super::python_json;
-use super::report::{Publishing, Report};
-use super::verdict::{Counts, Data, Failures, Verdict, must_exist, progress};
+use super::report::{Findings, Publishing, flags};
+use super::verdict::{Counts, Data, Failures, Verdict, coverage, must_exist, progress};
 use crate::failure::{EXIT_CODES, Failure, read_text};
 use crate::input::source::{KeyOrder, Meaning};
 use crate::input::tokenizer;
+use crate::report::{CommandLine, Made, Part, Report, Section};
 
 /// The arguments of `lexiform eval suite`.
 #[derive(Debug, clap::Args)]
@@ -42,7 +44,7 @@ pub struct Args {
 ///
 /// # Errors
 /// A file of the suite cannot be read.
-pub(super) fn report(args: &Args) -> Result<Report, Failure> {
+pub(super) fn report(args: &Args) -> Result<Findings, Failure> {
     let data = args.data.path();
     let folder = data.join("tests").join(format!("draft{}", args.draft));
     let required = json_files(&must_exist(folder.clone(), "the tests of this draft")?)?;
@@ -52,25 +54,76 @@ pub(super) fn report(args: &Args) -> Result<Report, Failure> {
         files.extend(with(json_files(&folder)?, Formats::Assert));
     }
     let mut options = options(&args.draft, remotes(&data.join("remotes"))?);
-    let (mut counts, mut failures) = (Counts::default(), Failures::default());
+    let mut results = Results::new();
     let bar = progress(files.len());
     quietly(|| {
         for (file, formats) in &files {
             options.schema.formats = *formats;
-            judge_file(file, &options, (&mut counts, &mut failures))?;
+            judge_file(file, &options, &mut results)?;
             bar.inc(1);
         }
         Ok::<(), Failure>(())
     })?;
     bar.finish_and_clear();
-    let figures = json!({
-        "cases": counts.all,
-        "right": counts.right,
-        "compile_errors": counts.does_not_compile,
-        "valid_rejected": counts.refused,
-        "invalid_accepted": counts.let_through,
-    });
-    Ok(Report::new(figures, failures))
+    results.findings(args)
+}
+
+/// The results so far.
+struct Results {
+    counts: Counts,
+    by_file: BTreeMap<String, Counts>,
+    failures: Failures,
+    /// The command that judges the draft again.
+    command: String,
+}
+
+impl Results {
+    fn new() -> Self {
+        let (with_values, switches) = flags();
+        let again = CommandLine::of_this_run()
+            .without(&with_values)
+            .without_switches(&switches);
+        Results {
+            counts: Counts::default(),
+            by_file: BTreeMap::new(),
+            failures: Failures::default(),
+            command: again.to_string(),
+        }
+    }
+
+    fn add(&mut self, file: &str, name: impl FnOnce() -> String, verdict: &Verdict) {
+        self.counts.add(verdict, 1);
+        self.by_file.entry(file.to_owned()).or_default().add(verdict, 1);
+        self.failures.note(name, verdict, &self.command);
+    }
+
+    fn findings(self, args: &Args) -> Result<Findings, Failure> {
+        let counts = &self.counts;
+        let figures = json!({
+            "cases": counts.all,
+            "right": counts.right,
+            "compile_errors": counts.does_not_compile,
+            "valid_rejected": counts.refused,
+            "invalid_accepted": counts.let_through,
+        });
+        let by_file = coverage("Tests by file", "file", "tests", self.by_file.iter());
+        let report = Report {
+            kind: "suite".to_owned(),
+            title: format!("JSON Schema test suite, draft {}", args.draft),
+            made: Made::here().read(args.data.path())?,
+            answers: counts.answers("tests", "instances"),
+            sections: vec![Section {
+                title: "Coverage".to_owned(),
+                parts: vec![Part::Table(by_file)],
+            }],
+            figures: figures.as_object().cloned().unwrap_or_default(),
+            ..Report::default()
+        };
+        Ok(Findings {
+            report,
+            failures: self.failures,
+        })
+    }
 }
 
 fn with(files: Vec<PathBuf>, formats: Formats) -> Vec<(PathBuf, Formats)> {
@@ -122,7 +175,7 @@ fn remotes(folder: &Path) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// Returns the JSON files directly in a folder.
-fn json_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn json_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let is_json = |path: &PathBuf| path.extension().is_some_and(|it| it == "json");
     Ok(entries(folder)?.into_iter().filter(is_json).collect())
 }
@@ -142,11 +195,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-fn judge_file(
-    path: &Path,
-    options: &Options,
-    (counts, failures): (&mut Counts, &mut Failures),
-) -> Result<(), Failure> {
+fn judge_file(path: &Path, options: &Options, results: &mut Results) -> Result<(), Failure> {
     let groups: Value = serde_json::from_str(&read_text(path)?)
         .map_err(|error| Failure::message(format!("{}: {error}", path.display())))?;
     let file = path.file_name().unwrap_or_default().to_string_lossy();
@@ -170,8 +219,8 @@ fn judge_file(
                 Ok(Err(error)) => Verdict::DoesNotCompile(error.to_string()),
                 Err(panic) => Verdict::DoesNotCompile(panic.clone()),
             };
-            counts.add(&verdict, 1);
-            failures.note(|| format!("{file}: {}: {}", said(group), said(test)), &verdict);
+            let name = || format!("{file}: {}: {}", said(group), said(test));
+            results.add(&file, name, &verdict);
         }
     }
     Ok(())

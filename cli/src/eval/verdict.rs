@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::report::{self, Answer, Mood, Table};
 
 /// Creates a progress bar on standard error; hidden if that is no terminal.
 pub(super) fn progress(total: usize) -> ProgressBar {
@@ -48,43 +49,71 @@ impl Verdict {
     }
 }
 
-/// The failed cases, each with its name and verdict.
+/// A case that failed.
+#[derive(Clone, Debug)]
+struct Failed {
+    name: String,
+    verdict: Verdict,
+    /// The place of the failure, with what is there. May be empty.
+    place: String,
+    /// A command that shows it again.
+    command: String,
+}
+
+/// The failed cases.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Failures(Vec<(String, Verdict)>);
+pub(super) struct Failures(Vec<Failed>);
 
 impl Failures {
-    /// Records a case, unless it is right.
-    pub(super) fn note(&mut self, name: impl FnOnce() -> String, verdict: &Verdict) {
+    /// Records a case, unless it is right. The command shows it again.
+    pub(super) fn note(&mut self, name: impl FnOnce() -> String, verdict: &Verdict, command: &str) {
+        self.note_at(String::new(), name, verdict, |_| command.to_owned());
+    }
+
+    /// Records a case with its place, unless it is right.
+    pub(super) fn note_at(
+        &mut self,
+        place: String,
+        name: impl FnOnce() -> String,
+        verdict: &Verdict,
+        command: impl FnOnce(&str) -> String,
+    ) {
         if *verdict != Verdict::Right {
-            self.0.push((name(), verdict.clone()));
+            let name = name();
+            self.0.push(Failed {
+                command: command(&name),
+                name,
+                verdict: verdict.clone(),
+                place,
+            });
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
+    /// Returns the failures in the stable JSON of figures.
     pub(super) fn json(&self) -> Value {
-        let failures = self.0.iter().filter_map(|(name, verdict)| {
-            let (what, _, reason) = verdict.failure()?;
-            Some(json!({"name": name, "what": what, "reason": reason}))
+        let failures = self.0.iter().filter_map(|failed| {
+            let (what, _, reason) = failed.verdict.failure()?;
+            Some(json!({"name": failed.name, "what": what, "reason": reason}))
         });
         failures.collect()
     }
 
-    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
-        self.0.iter().filter_map(|(name, verdict)| {
-            let (_, what, reason) = verdict.failure()?;
-            let reason = reason.replace('\n', "; ");
-            Some(match reason.is_empty() {
-                true => format!("{name}: {what}"),
-                false => format!("{name}: {what}: {reason}"),
+    /// Returns the failures as a report has them. A place says more than the kind of failure, and a reason
+    /// that only repeats that kind is left out.
+    pub(super) fn into_report(self) -> Vec<report::Failure> {
+        let failures = self.0.into_iter().filter_map(|failed| {
+            let (_, what, reason) = failed.verdict.failure()?;
+            Some(report::Failure {
+                reason: match failed.place.is_empty() {
+                    true => reason.to_owned(),
+                    false => failed.place.clone(),
+                },
+                case: failed.name.clone(),
+                what: what.to_owned(),
+                command: failed.command.clone(),
             })
-        })
+        });
+        failures.collect()
     }
 }
 
@@ -125,6 +154,91 @@ impl Counts {
             Verdict::DoesNotCompile(_) => self.does_not_compile += times,
             Verdict::Refused(_) => self.refused += times,
             Verdict::LetThrough(_) => self.let_through += times,
+        }
+    }
+}
+
+impl Counts {
+    /// Answers what a reader asks first. `cases` and `texts` name what is counted, in the plural.
+    pub(super) fn answers(&self, cases: &str, texts: &str) -> Vec<Answer> {
+        let all = self.all;
+        let answer = |question: String, times: u64, none: &str, some: String| Answer {
+            question,
+            answer: if times == 0 { none.to_owned() } else { some },
+            mood: if times == 0 { Mood::Good } else { Mood::Bad },
+        };
+        let wrong = all - self.right;
+        vec![
+            answer(
+                format!("How many {cases} are right?"),
+                wrong,
+                &format!("All {all}."),
+                format!("{} of {all} ({}).", self.right, percent(self.right, all)),
+            ),
+            answer(
+                format!("Does it accept invalid {texts}?"),
+                self.let_through,
+                "Never.",
+                format!("In {} of {all} {cases}.", self.let_through),
+            ),
+            answer(
+                format!("Does it refuse valid {texts}?"),
+                self.refused,
+                "Never.",
+                format!("In {} of {all} {cases}.", self.refused),
+            ),
+            answer(
+                "What does not compile?".to_owned(),
+                self.does_not_compile,
+                "Everything compiles.",
+                format!("{} of {all} {cases}.", self.does_not_compile),
+            ),
+        ]
+    }
+}
+
+/// Returns a table of counts, a row for each group.
+pub(super) fn coverage<'a>(
+    title: &str,
+    group: &str,
+    cases: &str,
+    groups: impl Iterator<Item = (&'a String, &'a Counts)>,
+) -> Table {
+    let columns = [
+        group,
+        cases,
+        "right",
+        "",
+        "do not compile",
+        "refuse valid",
+        "accept invalid",
+    ];
+    let rows = groups.map(|(name, counts)| {
+        vec![
+            name.clone(),
+            counts.all.to_string(),
+            counts.right.to_string(),
+            percent(counts.right, counts.all),
+            counts.does_not_compile.to_string(),
+            counts.refused.to_string(),
+            counts.let_through.to_string(),
+        ]
+    });
+    Table {
+        title: title.to_owned(),
+        columns: columns.map(str::to_owned).to_vec(),
+        rows: rows.collect(),
+        note: String::new(),
+    }
+}
+
+/// Writes a share in percent with one decimal, rounded down: only what is complete is 100%.
+fn percent(part: u64, all: u64) -> String {
+    match all {
+        0 => "–".to_owned(),
+        all => {
+            let tenths = 1000 * part / all;
+            format!("{}.{}%", tenths / 10, tenths % 10)
         }
     }
 }
