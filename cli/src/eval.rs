@@ -5,6 +5,7 @@
 //!   maskbench   schemas with instances, walked token by token    ─┐
 //!   suite       the official test suite of JSON Schema            ├─► counts, what failed and why; --json: one object
 //!   cases       grammars with texts to accept and to reject      ─┘
+//!   tasks       answers of a model to questions                  ───► accuracy by way of asking, with intervals
 //! ```
 //!
 //! The format of the reports is stable, so that figures of different versions can be compared.
@@ -12,11 +13,13 @@
 pub mod cases;
 pub mod clock;
 pub mod figures;
+mod invent;
 pub mod maskbench;
 pub mod panics;
 pub mod python_json;
 mod report;
 pub mod suite;
+mod tasks;
 mod verdict;
 
 use clap::Subcommand;
@@ -48,6 +51,12 @@ enum Collection<E: Commands> {
     /// `root`, or a folder of grammars, each in a folder of its own with grammar.ebnf, accept.txt and
     /// reject.txt.
     Cases(cases::Args),
+    /// Questions with right answers, and the answers of a model to them
+    ///
+    /// --data names the tasks: benches/tasks, GSM8K, Last Letter Concatenation, BIG-bench or BFCL. With
+    /// --answers, answers that were collected before are judged, by way of asking; with --questions, the
+    /// questions are written to a file. Nothing of an answer is run.
+    Tasks(tasks::Args),
     /// The collections that a program with more than the library adds.
     #[command(flatten)]
     More(E),
@@ -60,6 +69,7 @@ impl<E: Commands> Args<E> {
             Collection::Maskbench(args) => args.publishing.is_json(),
             Collection::Suite(args) => args.publishing.is_json(),
             Collection::Cases(args) => args.publishing.is_json(),
+            Collection::Tasks(args) => args.is_json(),
             Collection::More(more) => more.is_json(),
         }
     }
@@ -74,6 +84,7 @@ pub fn run<E: Commands>(args: Args<E>) -> Outcome {
         Collection::Maskbench(args) => maskbench::report(&args)?.publish(&args.publishing),
         Collection::Suite(args) => suite::report(&args)?.publish(&args.publishing),
         Collection::Cases(args) => cases::report(&args)?.publish(&args.publishing),
+        Collection::Tasks(args) => tasks::run(&args),
         Collection::More(more) => more.run(),
     }
 }
