@@ -5,6 +5,7 @@
 //!   maskbench   schemas with instances, walked token by token    ─┐
 //!   suite       the official test suite of JSON Schema            ├─► counts, what failed and why; --json: one object
 //!   cases       grammars with texts to accept and to reject      ─┘
+//!   tasks       answers of a model to questions                  ───► accuracy by way of asking, with intervals
 //! ```
 //!
 //! `data` says where these collections come from, and what of them lies in a folder. The format of the
@@ -14,11 +15,13 @@ pub mod cases;
 pub mod clock;
 pub mod data;
 pub mod figures;
+mod invent;
 pub mod maskbench;
 pub mod panics;
 pub mod python_json;
 pub mod report;
 pub mod suite;
+pub mod tasks;
 mod verdict;
 
 use clap::Subcommand;
@@ -55,6 +58,12 @@ enum Collection<E: Commands> {
     /// With PATH, recognises and counts what lies there, names broken lines, and says with which command it
     /// can be used. Nothing is downloaded.
     Data(data::Args),
+    /// Questions with right answers, and the answers of a model to them
+    ///
+    /// --data names the tasks: benches/tasks, GSM8K, Last Letter Concatenation, BIG-bench or BFCL. With
+    /// --answers, answers that were collected before are judged, by way of asking; with --questions, the
+    /// questions are written to a file. Nothing of an answer is run.
+    Tasks(tasks::Args),
     /// The collections that a program with more than the library adds.
     #[command(flatten)]
     More(E),
@@ -68,6 +77,7 @@ impl<E: Commands> Args<E> {
             Collection::Suite(args) => args.publishing.is_json(),
             Collection::Cases(args) => args.publishing.is_json(),
             Collection::Data(args) => args.is_json(),
+            Collection::Tasks(args) => args.is_json(),
             Collection::More(more) => more.is_json(),
         }
     }
@@ -92,6 +102,7 @@ pub fn run<E: Commands>(args: Args<E>) -> Outcome {
             cases::report(&args)?.publish(&args.publishing)
         }
         Collection::Data(args) => data::run(&args),
+        Collection::Tasks(args) => tasks::run(&args),
         Collection::More(more) => more.run(),
     }
 }

@@ -1,0 +1,153 @@
+//! The ways of asking a task: whether the answer is constrained by the schema, and whether the model is told
+//! the schema.
+//!
+//! | arm | constrained | told |
+//! |---|---|---|
+//! | `free` | | |
+//! | `told` | | yes |
+//! | `constrained` | yes | |
+//! | `both` | yes | yes |
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use super::task::{Message, Task};
+
+/// A way of asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::eval) enum Arm {
+    /// Instructions only
+    Free,
+    /// The schema in the prompt
+    Told,
+    /// The schema as a constraint, not shown
+    Constrained,
+    /// The schema as a constraint and in the prompt
+    Both,
+}
+
+/// A task as it is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::eval) struct Question {
+    pub(in crate::eval) name: String,
+    pub(in crate::eval) arm: Arm,
+    pub(in crate::eval) messages: Vec<Message>,
+    /// The schema that constrains the answer.
+    pub(in crate::eval) schema: Option<Value>,
+}
+
+impl Arm {
+    pub(in crate::eval) fn name(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Told => "told",
+            Self::Constrained => "constrained",
+            Self::Both => "both",
+        }
+    }
+
+    fn is_told(self) -> bool {
+        matches!(self, Self::Told | Self::Both)
+    }
+
+    fn is_constrained(self) -> bool {
+        matches!(self, Self::Constrained | Self::Both)
+    }
+}
+
+impl Question {
+    /// Returns the question for programs.
+    pub(in crate::eval) fn json(&self) -> Value {
+        let messages: Vec<Value> = self.messages.iter().map(Message::json).collect();
+        json!({"name": self.name, "arm": self.arm.name(), "messages": messages, "schema": self.schema})
+    }
+}
+
+/// Asks each task in this way.
+pub(in crate::eval) fn questions(tasks: &[Task], arm: Arm) -> impl Iterator<Item = Question> {
+    tasks.iter().map(move |task| question(task, arm))
+}
+
+fn question(task: &Task, arm: Arm) -> Question {
+    let mut messages = task.messages.clone();
+    if !task.tools.is_empty() {
+        instruct(&mut messages, &about_tools(&task.tools));
+    }
+    if let (true, Some(schema)) = (arm.is_told(), &task.schema)
+        && let Some(last) = messages.iter_mut().rfind(|it| it.role == "user")
+    {
+        last.content += &format!("\n\nAnswer with JSON that is valid under this JSON Schema:\n{schema}");
+    }
+    Question {
+        name: task.name.clone(),
+        arm,
+        messages,
+        schema: task.schema.clone().filter(|_| arm.is_constrained()),
+    }
+}
+
+/// Adds instructions to the system message, which is the first one.
+fn instruct(messages: &mut Vec<Message>, text: &str) {
+    match messages.first_mut().filter(|it| it.role == "system") {
+        Some(system) => system.content += &format!("\n\n{text}"),
+        None => messages.insert(
+            0,
+            Message {
+                role: "system".to_owned(),
+                content: text.to_owned(),
+            },
+        ),
+    }
+}
+
+fn about_tools(tools: &[Value]) -> String {
+    let tools: Vec<String> = tools.iter().map(ToString::to_string).collect();
+    format!(
+        "You can call these tools:\n{}\n\nAnswer with a JSON object \
+         {{\"calls\": [{{\"name\": NAME, \"arguments\": {{…}}}}]}} that has the calls which do what the user asks \
+         for, and no others. If no tool fits, the list is empty.",
+        tools.join("\n")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(tools: &Value) -> Task {
+        let task = json!({
+            "name": "t", "kind": "k",
+            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
+            "tools": tools, "schema": {"type": "object"}, "answer": {"exact": "x"},
+        });
+        Task::read(&task).expect("a task")
+    }
+
+    #[test]
+    fn arms_differ_in_what_is_told_and_what_constrains() {
+        let tasks = [task(&json!([]))];
+        for (arm, told, constrained) in [
+            (Arm::Free, false, false),
+            (Arm::Told, true, false),
+            (Arm::Constrained, false, true),
+            (Arm::Both, true, true),
+        ] {
+            let question = questions(&tasks, arm).next().expect("a question");
+            let user = &question.messages[1].content;
+            assert_eq!(
+                (user.contains(r#"{"type":"object"}"#), question.schema.is_some()),
+                (told, constrained)
+            );
+            assert_eq!(user == "Hi", !told);
+            assert_eq!(question.json()["arm"], arm.name());
+        }
+    }
+
+    #[test]
+    fn tools_are_shown_in_every_arm() {
+        let tasks = [task(&json!([{"name": "f"}]))];
+        let free = questions(&tasks, Arm::Free).next().expect("a question");
+        assert!(free.messages[0].content.starts_with("Be brief.\n\nYou can call"));
+        assert!(free.messages[0].content.contains("{\"name\":\"f\"}"));
+    }
+}
