@@ -19,6 +19,7 @@ mod invent;
 pub mod maskbench;
 pub mod panics;
 pub mod python_json;
+pub mod render;
 pub mod report;
 pub mod suite;
 pub mod tasks;
@@ -64,6 +65,8 @@ enum Collection<E: Commands> {
     /// --answers, answers that were collected before are judged, by way of asking; with --questions, the
     /// questions are written to a file. Nothing of an answer is run.
     Tasks(tasks::Args),
+    /// An earlier report as a page or as Markdown, or its tables and plots in a document
+    Render(render::Args),
     /// The collections that a program with more than the library adds.
     #[command(flatten)]
     More(E),
@@ -77,6 +80,7 @@ impl<E: Commands> Args<E> {
             Collection::Suite(args) => args.publishing.is_json(),
             Collection::Cases(args) => args.publishing.is_json(),
             Collection::Data(args) => args.is_json(),
+            Collection::Render(_) => false,
             Collection::Tasks(args) => args.is_json(),
             Collection::More(more) => more.is_json(),
         }
@@ -102,6 +106,7 @@ pub fn run<E: Commands>(args: Args<E>) -> Outcome {
             cases::report(&args)?.publish(&args.publishing)
         }
         Collection::Data(args) => data::run(&args),
+        Collection::Render(args) => render::run(&args),
         Collection::Tasks(args) => tasks::run(&args),
         Collection::More(more) => more.run(),
     }

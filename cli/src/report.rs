@@ -20,6 +20,7 @@ mod markup;
 mod model;
 mod number;
 mod page;
+mod picture;
 mod plot;
 mod table;
 
@@ -40,5 +41,31 @@ impl Report {
     /// Returns the report as Markdown.
     pub fn markdown(&self) -> String {
         markdown::text(self)
+    }
+
+    /// Returns the table of this title as Markdown, without its title; `None` if there is none.
+    pub fn table_as_markdown(&self, title: &str) -> Option<String> {
+        let found = self.parts().find_map(|part| match part {
+            Part::Table(table) if table.title == title => Some(table.clone()),
+            _ => None,
+        });
+        let untitled = Table {
+            title: String::new(),
+            ..found?
+        };
+        Some(table::markdown(&untitled))
+    }
+
+    /// Returns the plot of this title as an SVG file; `None` if there is none.
+    pub fn plot_as_svg(&self, title: &str) -> Option<String> {
+        let found = self.parts().find_map(|part| match part {
+            Part::Chart(chart) if chart.title == title => Some(chart),
+            _ => None,
+        });
+        found.map(picture::svg)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.sections.iter().flat_map(|section| &section.parts)
     }
 }

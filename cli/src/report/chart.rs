@@ -32,19 +32,8 @@ pub(super) fn html(chart: &Chart) -> String {
         "<figure>\n<figcaption>{}</figcaption>\n",
         markup::html(&chart.title)
     );
-    let drawn = match &chart.shape {
-        _ if is_empty(chart) => Ok("<p class=\"none\">There is nothing to plot.</p>\n".to_owned()),
-        Shape::Distribution { series } => with_legend(chart, series, true),
-        Shape::Lines { series } => with_legend(chart, series, false),
-        Shape::Bars { bars } => {
-            let rows = rows(bars);
-            plot::bars(chart, &rows[..rows.len().min(MOST_ROWS)])
-        }
-    };
-    html.push_str(&drawn.unwrap_or_else(|error| {
-        let error = markup::html(&error.to_string());
-        format!("<p class=\"none\">The plot cannot be drawn: {error}</p>\n")
-    }));
+    html.push_str(&legend(chart));
+    html.push_str(&plot(chart).0);
     let _ = write!(
         html,
         "<details><summary>The figures as a table</summary>\n{}</details>\n</figure>\n",
@@ -64,15 +53,42 @@ fn is_empty(chart: &Chart) -> bool {
     }
 }
 
-fn with_legend(
-    chart: &Chart,
-    series: &[Series],
-    are_distributions: bool,
-) -> Result<String, Box<dyn std::error::Error>> {
-    let drawn = &series[..series.len().min(MOST_LINES)];
-    let plot = plot::lines(chart, drawn, are_distributions)?;
+/// Draws a plot. Returns the element, and its width and height in its own units.
+pub(super) fn plot(chart: &Chart) -> (String, (u32, u32)) {
+    let lines = |series: &[Series], are_distributions| {
+        let drawn = &series[..series.len().min(MOST_LINES)];
+        (plot::lines(chart, drawn, are_distributions), plot::HEIGHT)
+    };
+    let (drawn, height) = match &chart.shape {
+        _ if is_empty(chart) => {
+            let nothing = "<p class=\"none\">There is nothing to plot.</p>\n".to_owned();
+            (Ok(nothing), plot::HEIGHT)
+        }
+        Shape::Distribution { series } => lines(series, true),
+        Shape::Lines { series } => lines(series, false),
+        Shape::Bars { bars } => {
+            let rows = rows(bars);
+            let rows = &rows[..rows.len().min(MOST_ROWS)];
+            (plot::bars(chart, rows), plot::height_of_bars(rows.len()))
+        }
+    };
+    let element = drawn.unwrap_or_else(|error| {
+        let error = markup::html(&error.to_string());
+        format!("<p class=\"none\">The plot cannot be drawn: {error}</p>\n")
+    });
+    (element, (plot::WIDTH, height))
+}
+
+/// Writes the names of lines, with how each looks; nothing for bars, which are labelled.
+fn legend(chart: &Chart) -> String {
+    let (Shape::Distribution { series } | Shape::Lines { series }) = &chart.shape else {
+        return String::new();
+    };
+    if is_empty(chart) {
+        return String::new();
+    }
     let mut html = String::from("<ul class=\"legend\">\n");
-    for (index, series) in drawn.iter().enumerate() {
+    for (index, series) in series.iter().take(MOST_LINES).enumerate() {
         let _ = writeln!(
             html,
             "<li><svg class=\"key\" aria-hidden=\"true\" viewBox=\"0 0 34 10\">\
@@ -89,7 +105,7 @@ fn with_legend(
         );
     }
     html.push_str("</ul>\n");
-    Ok(html + &plot)
+    html
 }
 
 /// Returns the rows of bars: with more than one series, each group has a heading, and its bars are labelled

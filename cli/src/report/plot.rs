@@ -16,8 +16,8 @@ pub(super) use canvas::LOOKS;
 use canvas::{Canvas, FINE, Role};
 
 /// The size of a plot. On a telephone it is shown about as large as this.
-const WIDTH: u32 = 400;
-const HEIGHT: u32 = 250;
+pub(super) const WIDTH: u32 = 400;
+pub(super) const HEIGHT: u32 = 250;
 /// The height of a row of bars, and of the axis under them.
 const ROW: u32 = 18;
 const AXIS: u32 = 40;
@@ -110,8 +110,7 @@ pub(super) fn bars(chart: &Chart, rows: &[Row<'_>]) -> Drawn<String> {
     });
     let axis = Axis::of(ends.flatten(), chart.scale);
     let start = axis.zero();
-    let height = ROW * rows.len() as u32 + AXIS + TOP;
-    svg(chart, height, |area| {
+    svg(chart, height_of_bars(rows.len()), |area| {
         let mut plot = ChartBuilder::on(area)
             .margin_top(fine(TOP))
             .margin_right(fine(44))
@@ -151,6 +150,11 @@ pub(super) fn bars(chart: &Chart, rows: &[Row<'_>]) -> Drawn<String> {
         }
         Ok(())
     })
+}
+
+/// Returns the height of a plot with so many rows of bars.
+pub(super) fn height_of_bars(rows: usize) -> u32 {
+    ROW * rows as u32 + AXIS + TOP
 }
 
 /// Draws a bar from `start`, in the row whose upper edge is `top`, and its interval.
