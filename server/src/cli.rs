@@ -16,7 +16,6 @@ pub mod generate;
 pub mod manual;
 pub mod model;
 pub mod models;
-mod plot;
 pub mod serve;
 pub mod skip;
 pub mod version;

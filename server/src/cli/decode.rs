@@ -20,10 +20,10 @@ mod peer;
 mod report;
 mod run;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use lexiform_cli::failure::{Code, Failure, Outcome};
+use lexiform_cli::failure::{Failure, Outcome};
+use lexiform_cli::report::write;
 use lexiform_cli::shown::output;
 use lexiform_engine::{Bandwidth, PassReads};
 
@@ -44,6 +44,7 @@ use run::Run;
 /// Fails if a flag is invalid, the model cannot be loaded, a request is refused, or a report cannot be
 /// written.
 pub fn run(args: &Args) -> Outcome {
+    args.destinations.check()?;
     let grid = Grid::of(args)?;
     // The log reports how a card runs passes.
     let log = tracing_subscriber::fmt()
@@ -95,21 +96,13 @@ fn unusable(error: crate::model::text::StartError) -> Failure {
 
 /// Prints a report, and writes it to the files given on the command line.
 fn publish(args: &Args, report: &Report) -> Outcome {
-    let write = |path: &PathBuf, text: String| {
-        std::fs::write(path, text).map_err(|source| Failure::Write {
-            path: path.clone(),
-            source,
-        })
-    };
+    let json = report.json();
     if let Some(path) = &args.out {
-        write(path, format!("{:#}\n", report.json()))?;
+        write(path, &format!("{json:#}\n"))?;
     }
-    if let Some(path) = &args.page {
-        write(path, page::html(report))?;
-    }
-    args.output
-        .print(|| report.json(), || report.table(), String::new)?;
-    Ok(Code::Fine)
+    let page = page::report(report);
+    args.destinations
+        .publish(page, args.output, &json, &report.table())
 }
 
 /// The state of a benchmark.

@@ -22,7 +22,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome};
+use lexiform_cli::failure::{EXIT_CODES, Failure, Outcome};
+use lexiform_cli::report::Destinations;
 use lexiform_cli::shown::output::{self, Output};
 use lexiform_engine::{Drafting, Event, Request, Sink, Stats};
 use rustix::time::{ClockId, clock_gettime};
@@ -81,11 +82,10 @@ pub struct Args {
     /// their own policies
     #[arg(long)]
     always: bool,
-    /// Write a page with plots to this file
-    #[arg(long, value_name = "FILE")]
-    page: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
+    #[command(flatten)]
+    destinations: Destinations,
     #[command(flatten, next_help_heading = "Model")]
     model: ModelArgs,
 }
@@ -122,6 +122,7 @@ pub fn run(args: &Args) -> Outcome {
         );
         return Err(Failure::message(message));
     }
+    args.destinations.check()?;
     let mut tasks = tasks::read(&args.data, args.limit)?;
     if let Some(count) = args.same_tools {
         tasks::share_tools(&mut tasks, count);
@@ -138,18 +139,9 @@ pub fn run(args: &Args) -> Outcome {
             report.add(run.arm.name, run.figures);
         }
     }
-    if let Some(file) = &args.page {
-        std::fs::write(file, page::html(&report)).map_err(|source| Failure::Write {
-            path: file.clone(),
-            source,
-        })?;
-    }
-    args.output
-        .print(|| report.json(), || report.table(), String::new)?;
-    Ok(match report.is_same_text() {
-        true => Code::Fine,
-        false => Code::No,
-    })
+    let page = page::report(&report, &args.data)?;
+    args.destinations
+        .publish(page, args.output, &report.json(), &report.table())
 }
 
 /// An arm with an engine of its own, and what was measured on it.

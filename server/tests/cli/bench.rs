@@ -29,7 +29,7 @@ fn every_combination_is_measured_and_told() {
         "--tokens",
         "48",
     ];
-    let run = bench(&[&sizes[..], &["--json", "--page", &page, "--out", &out]].concat());
+    let run = bench(&[&sizes[..], &["--json", "--html", &page, "--out", &out]].concat());
     assert_eq!(run.code, 0, "{}", run.err);
     let report: Value = serde_json::from_str(&run.out).expect("one JSON object");
     let written: Value = serde_json::from_str(&std::fs::read_to_string(out).unwrap()).unwrap();
@@ -69,7 +69,10 @@ fn every_combination_is_measured_and_told() {
         (10, 10)
     );
     assert_eq!(
-        (page.matches("<h2>").count(), page.matches("3 × drafts").count()),
+        (
+            page.matches("<h2>Prompts of").count(),
+            page.matches("3 × drafts</text>").count()
+        ),
         (2, 10)
     );
     std::fs::remove_dir_all(folder).unwrap();

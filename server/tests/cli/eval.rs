@@ -187,7 +187,7 @@ fn drafts_are_compared_on_the_same_texts() {
         "--max-tokens",
         "40",
         "--always",
-        "--page",
+        "--html",
         page,
         "--arm",
         "none",

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use lexiform_cli::failure::EXIT_CODES;
+use lexiform_cli::report::Destinations;
 use lexiform_cli::shown::output::Output;
 use lexiform_engine::Shape;
 
@@ -51,14 +52,13 @@ pub struct Args {
     /// The Python interpreter that has transformers
     #[arg(long, value_name = "FILE", default_value = "python3")]
     pub(super) python: PathBuf,
-    /// Write the report as JSON to this file too
+    /// Write what --json prints to this file too
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
-    /// Write a page with plots to this file
-    #[arg(long, value_name = "FILE")]
-    pub(super) page: Option<PathBuf>,
     #[command(flatten)]
     pub(super) output: Output,
+    #[command(flatten)]
+    pub(super) destinations: Destinations,
     #[command(flatten, next_help_heading = "Model")]
     pub(super) model: ModelArgs,
 }

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use lexiform_cli::report::processor;
 use lexiform_engine::Device;
 use serde_json::{Value, json};
 
@@ -102,12 +103,6 @@ impl Machine {
 pub(super) fn load() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_whitespace().next()?.parse().ok()
-}
-
-fn processor() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
 }
 
 /// Returns the size of the largest cache of the first core.

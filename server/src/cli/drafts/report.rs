@@ -80,7 +80,7 @@ impl Report {
     }
 
     /// Returns the arms that did not write the same texts as the first one.
-    fn failures(&self) -> Vec<&'static str> {
+    pub(super) fn failures(&self) -> Vec<&'static str> {
         let Some((_, first)) = self.arms.first() else {
             return Vec::new();
         };
