@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
     use crate::eval::tasks::load::load;
-    use crate::eval::tasks::task::Checker;
+    use crate::eval::tasks::task::{Checker, Task};
 
     /// The folder of the tasks in the repository.
     fn folder() -> &'static Path {
@@ -117,7 +117,16 @@ mod tests {
                     task.name
                 );
                 assert!(!task.judge("{}").is_right(), "{}", task.name);
+                if matches!(task.answer.checker, Checker::Json(_)) {
+                    assert_cut_answers_are_wrong(&task, &right.to_string());
+                }
             }
+        }
+    }
+
+    fn assert_cut_answers_are_wrong(task: &Task, right: &str) {
+        for (end, _) in right.char_indices().skip(1).step_by(7) {
+            assert!(!task.judge(&right[..end]).is_right(), "{}: {end}", task.name);
         }
     }
 }

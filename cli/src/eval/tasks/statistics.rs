@@ -48,6 +48,18 @@ pub(super) fn mcnemar(only_first: usize, only_second: usize) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
+/// Returns the 95 % interval of the difference of two shares over the same trials after Bonett and Price (2012): of the
+/// share of the second less that of the first, from the trials in which only one of them is right. It also says
+/// something about few trials, which a bootstrap does not.
+pub(super) fn bonett_price(only_first: usize, only_second: usize, all: usize) -> (f64, f64) {
+    let n = all as f64 + 2.0;
+    let first = (only_first as f64 + 1.0) / n;
+    let second = (only_second as f64 + 1.0) / n;
+    let difference = second - first;
+    let spread = Z * ((first + second - difference * difference) / n).sqrt();
+    ((difference - spread).max(-1.0), (difference + spread).min(1.0))
+}
+
 /// Returns the 95 % interval of the mean of paired differences, by the percentiles of a bootstrap over the
 /// pairs; nothing if there is no pair.
 pub(super) fn bootstrap(differences: &[f64]) -> Option<(f64, f64)> {
@@ -121,6 +133,18 @@ mod tests {
         let many = mcnemar(5_000, 5_200);
         assert!(many > 0.04 && many < 0.06, "{many}");
         assert!(mcnemar(0, 20_000) < 1e-300);
+    }
+
+    // By hand: (11/102, 21/102) and (2/3, 1/3).
+    #[test]
+    fn bonett_price_is_the_formula() {
+        let (low, high) = bonett_price(10, 20, 100);
+        near(low, 0.098_039 - 1.959_964 * 0.054_603);
+        near(high, 0.098_039 + 1.959_964 * 0.054_603);
+        let (low, high) = bonett_price(1, 0, 1);
+        near(low, -1.0);
+        near(high, -1.0 / 3.0 + 1.959_964 * 0.544_331);
+        assert_eq!(bonett_price(4, 4, 8).0, -bonett_price(4, 4, 8).1);
     }
 
     #[test]

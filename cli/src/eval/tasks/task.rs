@@ -546,6 +546,13 @@ mod tests {
         assert!(!validator.is_valid(&json!({"calls": [{"name": "f", "arguments": {"a": "1"}}]})));
     }
 
+    // A runner judges answers on the threads that receive them.
+    #[test]
+    fn tasks_are_shared_between_threads() {
+        fn is_shared<T: Clone + Send + Sync + 'static>() {}
+        is_shared::<Task>();
+    }
+
     #[test]
     fn choices_are_those_of_the_schema() {
         let task = json!({
