@@ -1,11 +1,13 @@
-//! Invents tasks: every text follows from a drawn answer, so that what is right is known without reading the text.
+//! Invents tasks: every text follows from a drawn answer, so that what is right is known without reading
+//! the text.
 //!
 //! ```text
 //!   seed, kind, number ─► Draw ─► facts │ calls │ classes │ arithmetic ─► a line of KIND.jsonl
 //! ```
 //!
-//! `benches/tasks` has the tasks of one seed. Another seed gives tasks that no model has been trained on. Tasks of
-//! level 1 need one step, those of level 3 several, with facts that are missing, corrected or beside the point.
+//! `benches/tasks` has the tasks of one seed. Another seed gives tasks that no model has been trained on.
+//! Tasks of level 1 need one step, those of level 3 several, with facts that are missing, corrected or
+//! beside the point.
 
 mod arithmetic;
 mod calls;

@@ -1,5 +1,5 @@
-//! The ways of asking a task: whether the answer is constrained by the schema, and whether the model is told
-//! the schema.
+//! The ways of asking a task: whether the answer is constrained by the schema, and whether the model is
+//! told the schema.
 //!
 //! | arm | constrained | told |
 //! |---|---|---|

@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-/// A decimal number `±0.d₁d₂d₃… × 10^point`, with `d₁ ≠ 0` and no zero at the end, so that equal numbers have
-/// equal fields.
+/// A decimal number `±0.d₁d₂d₃… × 10^point`, with `d₁ ≠ 0` and no zero at the end, so that equal numbers
+/// have equal fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::eval) struct Decimal {
     negative: bool,
@@ -155,8 +155,8 @@ fn end_of_number(text: &[u8], start: usize) -> usize {
     end
 }
 
-/// Returns `true` if a text ends with a minus sign that belongs to what follows, as in `= -`, and not between
-/// two things, as in `7-`.
+/// Returns `true` if a text ends with a minus sign that belongs to what follows, as in `= -`, and not
+/// between two things, as in `7-`.
 fn is_negative(before: &str) -> bool {
     let before = before.trim_end_matches(['$', '€', '£']);
     let rest = before.strip_suffix('-').or_else(|| before.strip_suffix('−'));

@@ -102,8 +102,8 @@ impl Task {
         }
     }
 
-    /// Compares an answer with what is right. A value of JSON counts where the answer has one at the place that
-    /// is asked for; otherwise its prose does.
+    /// Compares an answer with what is right. A value of JSON counts where the answer has one at the place
+    /// that is asked for; otherwise its prose does.
     fn check(&self, text: &str, json: Option<&Json>) -> Found {
         if text.is_empty() {
             return Err("the answer is empty".to_owned());

@@ -201,8 +201,8 @@ fn exact(value: Value, fold: bool) -> Checker {
     Checker::Exact { value, fold }
 }
 
-/// Returns the checker of an answer and the schema of the answers of its type. A number after `####` or as the
-/// whole answer is a number.
+/// Returns the checker of an answer and the schema of the answers of its type. A number after `####` or as
+/// the whole answer is a number.
 fn stated(answer: &Value, field: &str) -> Result<(Checker, Value), Defect> {
     let defect = |reason: &str| Defect::new(format!("/{field}"), reason);
     let number = match answer {

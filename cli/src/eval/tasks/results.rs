@@ -118,7 +118,8 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Returns the groups of tasks: all, each kind, and each level, as names and the indices of their tasks.
+    /// Returns the groups of tasks: all, each kind, and each level, as names and the indices of their
+    /// tasks.
     fn groups(&self) -> Vec<(String, Vec<usize>)> {
         let of = |is_in: &dyn Fn(&Task) -> bool| -> Vec<usize> {
             (0..self.tasks.len())
@@ -469,7 +470,8 @@ mod tests {
         numbers.iter().map(given).collect()
     }
 
-    // Six tasks: the first arm is right on 0, 1 and 2 of the five that it answered, the second on 0, 3, 4, 5.
+    // Six tasks: the first arm is right on 0, 1 and 2 of the five that it answered, the second on 0, 3, 4,
+    // 5.
     #[test]
     fn a_report_counts_by_arm_kind_and_level() {
         let tasks = tasks();

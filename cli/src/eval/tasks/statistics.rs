@@ -33,8 +33,8 @@ pub(super) fn wilson(right: usize, all: usize) -> (f64, f64) {
     (low, high)
 }
 
-/// Returns the two-sided p-value of McNemar's exact test: how often a fair coin would split the pairs in which
-/// exactly one of two arms is right at least as unevenly.
+/// Returns the two-sided p-value of McNemar's exact test: how often a fair coin would split the pairs in
+/// which exactly one of two arms is right at least as unevenly.
 pub(super) fn mcnemar(only_first: usize, only_second: usize) -> f64 {
     let all = only_first + only_second;
     let fewer = only_first.min(only_second);
@@ -48,9 +48,9 @@ pub(super) fn mcnemar(only_first: usize, only_second: usize) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// Returns the 95 % interval of the difference of two shares over the same trials after Bonett and Price (2012): of the
-/// share of the second less that of the first, from the trials in which only one of them is right. It also says
-/// something about few trials, which a bootstrap does not.
+/// Returns the 95 % interval of the difference of two shares over the same trials after Bonett and Price
+/// (2012): of the share of the second less that of the first, from the trials in which only one of them is
+/// right. It also says something about few trials, which a bootstrap does not.
 pub(super) fn bonett_price(only_first: usize, only_second: usize, all: usize) -> (f64, f64) {
     let n = all as f64 + 2.0;
     let first = (only_first as f64 + 1.0) / n;
@@ -76,8 +76,8 @@ pub(super) fn bootstrap(differences: &[f64]) -> Option<(f64, f64)> {
     Some((means[outside], means[RESAMPLES - 1 - outside]))
 }
 
-/// A generator of random numbers, SplitMix64 (Steele, Lea and Flood 2014): the same numbers for the same seed on
-/// every machine.
+/// A generator of random numbers, SplitMix64 (Steele, Lea and Flood 2014): the same numbers for the same
+/// seed on every machine.
 #[derive(Clone, Debug)]
 pub(in crate::eval) struct Random(u64);
 
