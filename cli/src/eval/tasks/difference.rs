@@ -15,8 +15,8 @@ use super::decimal::Decimal;
 ///
 /// Places are JSON pointers into the wanted value.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::eval) struct Wanted {
-    pub(in crate::eval) value: Value,
+pub(crate) struct Wanted {
+    pub(crate) value: Value,
     /// Other values that are right at a place.
     pub(super) or: BTreeMap<String, Vec<Value>>,
     /// The places that may be absent.
@@ -29,13 +29,13 @@ pub(in crate::eval) struct Wanted {
 
 /// A place at which an answer is wrong.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::eval) struct Difference {
+pub(crate) struct Difference {
     /// The JSON pointer into the answer.
-    pub(in crate::eval) pointer: String,
+    pub(crate) pointer: String,
     /// The value of the answer; `None` if there is none.
-    pub(in crate::eval) got: Option<Value>,
+    pub(crate) got: Option<Value>,
     /// The value that is right; `None` if there should be none.
-    pub(in crate::eval) wanted: Option<Value>,
+    pub(crate) wanted: Option<Value>,
 }
 
 /// The longest value that is shown, in characters.

@@ -14,7 +14,7 @@ const UNNAMED: &str = "answers";
 
 /// An answer to a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::eval) struct Given {
+pub(crate) struct Given {
     /// The index of the task.
     pub(super) task: usize,
     /// The way of asking, or the program that answered.

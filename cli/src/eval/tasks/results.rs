@@ -16,7 +16,7 @@ use super::task::Task;
 use crate::report::{self, Answer, Bar, Chart, Mood, Part, Report, Scale, Section, Shape, Table};
 
 /// The judged answers of all arms.
-pub(in crate::eval) struct Results<'a> {
+pub(crate) struct Results<'a> {
     tasks: &'a [Task],
     arms: Vec<Judged>,
 }
@@ -61,7 +61,7 @@ struct Paired {
 
 impl<'a> Results<'a> {
     /// Creates results without answers.
-    pub(in crate::eval) fn new(tasks: &'a [Task]) -> Self {
+    pub(crate) fn new(tasks: &'a [Task]) -> Self {
         Self {
             tasks,
             arms: Vec::new(),
@@ -79,7 +79,7 @@ impl<'a> Results<'a> {
     }
 
     /// Adds the verdict on the answer to a task, by its index.
-    pub(in crate::eval) fn add(&mut self, task: usize, arm: &str, verdict: Judgement) {
+    pub(crate) fn add(&mut self, task: usize, arm: &str, verdict: Judgement) {
         let known = self.arms.iter().position(|it| it.name == arm);
         let index = known.unwrap_or_else(|| {
             self.arms.push(Judged {
@@ -92,7 +92,7 @@ impl<'a> Results<'a> {
     }
 
     /// Returns the report. `command` shows a task with its answers again, without the name of the task.
-    pub(in crate::eval) fn report(&self, command: &str) -> Report {
+    pub(crate) fn report(&self, command: &str) -> Report {
         let groups = self.groups();
         let pairs = self.pairs(|_| true);
         Report {

@@ -79,14 +79,14 @@ pub(super) fn bootstrap(differences: &[f64]) -> Option<(f64, f64)> {
 /// A generator of random numbers, SplitMix64 (Steele, Lea and Flood 2014): the same numbers for the same
 /// seed on every machine.
 #[derive(Clone, Debug)]
-pub(in crate::eval) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(in crate::eval) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(in crate::eval) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -95,7 +95,7 @@ impl Random {
     }
 
     /// Returns a number below `n`, which is not 0. Its bias is below `n / 2^64`.
-    pub(in crate::eval) fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 }
