@@ -1,11 +1,13 @@
-//! Invents tasks: every text follows from a drawn answer, so that what is right is known without reading the text.
+//! Invents tasks: every text follows from a drawn answer, so that what is right is known without reading
+//! the text.
 //!
 //! ```text
 //!   seed, kind, number ─► Draw ─► facts │ calls │ classes │ arithmetic ─► a line of KIND.jsonl
 //! ```
 //!
-//! `benches/tasks` has the tasks of one seed. Another seed gives tasks that no model has been trained on. Tasks of
-//! level 1 need one step, those of level 3 several, with facts that are missing, corrected or beside the point.
+//! `benches/tasks` has the tasks of one seed. Another seed gives tasks that no model has been trained on.
+//! Tasks of level 1 need one step, those of level 3 several, with facts that are missing, corrected or
+//! beside the point.
 
 mod arithmetic;
 mod calls;
@@ -72,7 +74,7 @@ mod tests {
 
     use super::*;
     use crate::eval::tasks::load::load;
-    use crate::eval::tasks::task::Checker;
+    use crate::eval::tasks::task::{Checker, Task};
 
     /// The folder of the tasks in the repository.
     fn folder() -> &'static Path {
@@ -117,7 +119,16 @@ mod tests {
                     task.name
                 );
                 assert!(!task.judge("{}").is_right(), "{}", task.name);
+                if matches!(task.answer.checker, Checker::Json(_)) {
+                    assert_cut_answers_are_wrong(&task, &right.to_string());
+                }
             }
+        }
+    }
+
+    fn assert_cut_answers_are_wrong(task: &Task, right: &str) {
+        for (end, _) in right.char_indices().skip(1).step_by(7) {
+            assert!(!task.judge(&right[..end]).is_right(), "{}: {end}", task.name);
         }
     }
 }

@@ -1,12 +1,13 @@
-//! `lexiform eval tasks`: how many answers of a model are right, for answers that were collected by anybody.
+//! `lexiform eval tasks`: how many answers of a model are right, for answers that were collected by
+//! anybody.
 //!
 //! ```text
 //!   tasks (JSON lines) ──┬─► questions, as each arm asks them      (--questions FILE)
 //!                        └─► with answers: right or wrong, and where ──► by arm, kind and level, with intervals
 //! ```
 //!
-//! The same tasks are asked with and without a constraint, so that the effect of the constraint on the quality of
-//! answers can be told from that of the prompt. Nothing of an answer is run.
+//! The same tasks are asked with and without a constraint, so that the effect of the constraint on the
+//! quality of answers can be told from that of the prompt. Nothing of an answer is run.
 
 pub(super) mod ask;
 mod bfcl;

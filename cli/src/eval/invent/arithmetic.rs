@@ -1,7 +1,8 @@
 //! Invents word problems, whose answers are numbers after some reasoning.
 //!
-//! Each template computes its answer from the numbers that it writes. Level 1 has one or two operations, level 2
-//! three or four with a number that is beside the point, level 3 more, with units, rates and remainders.
+//! Each template computes its answer from the numbers that it writes. Level 1 has one or two operations,
+//! level 2 three or four with a number that is beside the point, level 3 more, with units, rates and
+//! remainders.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Invents requests to an assistant that has tools: which are called, and with which arguments.
 //!
-//! Level 1 has one call and tools that have nothing to do with each other. Level 2 has tools that are nearly right, days
-//! and times in several notations, and optional arguments that are given or not. Level 3 has two calls, or none because
-//! the tool that would fit is missing.
+//! Level 1 has one call and tools that have nothing to do with each other. Level 2 has tools that are
+//! nearly right, days and times in several notations, and optional arguments that are given or not. Level 3
+//! has two calls, or none because the tool that would fit is missing.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,8 @@ pub(super) fn task(draw: &mut Draw, level: u64) -> Invented {
         today: draw.day(2026),
         level,
     };
-    // How many things are asked for, how many tools are nearly right for each, and how many are beside the point.
+    // How many things are asked for, how many tools are nearly right for each, and how many are beside the
+    // point.
     let (asked, near, beside) = match level {
         1 => (1, 0, 1),
         2 => (1, 2, 0),

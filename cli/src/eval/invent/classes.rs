@@ -1,7 +1,7 @@
 //! Invents texts that belong to one of a few classes.
 //!
-//! Level 1 shows the class in plain words, level 2 has words of other classes beside it, and level 3 gives rules with
-//! bounds and exceptions, and a case to which they apply.
+//! Level 1 shows the class in plain words, level 2 has words of other classes beside it, and level 3 gives
+//! rules with bounds and exceptions, and a case to which they apply.
 
 use serde_json::json;
 

@@ -1,8 +1,8 @@
 //! Invents texts with facts, which are to be found and written as JSON.
 //!
-//! Level 1 has a few flat fields. Level 2 has lists and objects, a fact that may be missing, and another one that
-//! looks like it. Level 3 has longer lists, corrections, days that are told by other days, and several missing
-//! facts.
+//! Level 1 has a few flat fields. Level 2 has lists and objects, a fact that may be missing, and another
+//! one that looks like it. Level 3 has longer lists, corrections, days that are told by other days, and
+//! several missing facts.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! The ways of asking a task: whether the answer is constrained by the schema, and whether the model is told
-//! the schema.
+//! The ways of asking a task: whether the answer is constrained by the schema, and whether the model is
+//! told the schema.
 //!
 //! | arm | constrained | told |
 //! |---|---|---|
@@ -15,7 +15,7 @@ use super::task::{Message, Task};
 
 /// A way of asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::eval) enum Arm {
+pub(crate) enum Arm {
     /// Instructions only
     Free,
     /// The schema in the prompt
@@ -28,16 +28,16 @@ pub(in crate::eval) enum Arm {
 
 /// A task as it is asked.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::eval) struct Question {
-    pub(in crate::eval) name: String,
-    pub(in crate::eval) arm: Arm,
-    pub(in crate::eval) messages: Vec<Message>,
+pub(crate) struct Question {
+    pub(crate) name: String,
+    pub(crate) arm: Arm,
+    pub(crate) messages: Vec<Message>,
     /// The schema that constrains the answer.
-    pub(in crate::eval) schema: Option<Value>,
+    pub(crate) schema: Option<Value>,
 }
 
 impl Arm {
-    pub(in crate::eval) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Free => "free",
             Self::Told => "told",
@@ -57,14 +57,14 @@ impl Arm {
 
 impl Question {
     /// Returns the question for programs.
-    pub(in crate::eval) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let messages: Vec<Value> = self.messages.iter().map(Message::json).collect();
         json!({"name": self.name, "arm": self.arm.name(), "messages": messages, "schema": self.schema})
     }
 }
 
 /// Asks each task in this way.
-pub(in crate::eval) fn questions(tasks: &[Task], arm: Arm) -> impl Iterator<Item = Question> {
+pub(crate) fn questions(tasks: &[Task], arm: Arm) -> impl Iterator<Item = Question> {
     tasks.iter().map(move |task| question(task, arm))
 }
 

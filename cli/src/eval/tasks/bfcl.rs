@@ -5,11 +5,13 @@
 //!   possible_answer/BFCL_v3_simple.json  {"id", "ground_truth": [{tool: {argument: [value, …]}}, …]}
 //! ```
 //!
-//! An argument has a list of values that are right; an empty text among them says that it may be absent. Types of
-//! arguments are those of Python, such as `dict`. The other form has the tools as JSON Schema and the calls in the
-//! record (`tools`, `calls`); there, an argument that its tool does not require may be absent.
+//! An argument has a list of values that are right; an empty text among them says that it may be absent.
+//! Types of arguments are those of Python, such as `dict`. The other form has the tools as JSON Schema and
+//! the calls in the record (`tools`, `calls`); there, an argument that its tool does not require may be
+//! absent.
 //!
-//! Texts are compared by their letters and digits in any case, as that leaderboard does, and calls in any order.
+//! Texts are compared by their letters and digits in any case, as that leaderboard does, and calls in any
+//! order.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -5,10 +5,10 @@
 
 use serde_json::Value;
 
-/// A decimal number `±0.d₁d₂d₃… × 10^point`, with `d₁ ≠ 0` and no zero at the end, so that equal numbers have
-/// equal fields.
+/// A decimal number `±0.d₁d₂d₃… × 10^point`, with `d₁ ≠ 0` and no zero at the end, so that equal numbers
+/// have equal fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::eval) struct Decimal {
+pub(crate) struct Decimal {
     negative: bool,
     digits: String,
     point: i64,
@@ -19,7 +19,7 @@ const LARGEST_POINT: i64 = 400;
 
 impl Decimal {
     /// Parses a number as JSON spells it. `None` if it is no number, or its exponent does not fit 64 bits.
-    pub(in crate::eval) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (negative, magnitude) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text),
@@ -155,8 +155,8 @@ fn end_of_number(text: &[u8], start: usize) -> usize {
     end
 }
 
-/// Returns `true` if a text ends with a minus sign that belongs to what follows, as in `= -`, and not between
-/// two things, as in `7-`.
+/// Returns `true` if a text ends with a minus sign that belongs to what follows, as in `= -`, and not
+/// between two things, as in `7-`.
 fn is_negative(before: &str) -> bool {
     let before = before.trim_end_matches(['$', '€', '£']);
     let rest = before.strip_suffix('-').or_else(|| before.strip_suffix('−'));

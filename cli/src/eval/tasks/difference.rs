@@ -1,8 +1,8 @@
 //! The difference between two JSON values by field.
 //!
-//! A *field* is a place that has a scalar or an empty container. Fields of the wanted value are right or wrong,
-//! and fields that nobody asked for are wrong. A field that is null and one that is absent are the same: both
-//! say that nothing is known.
+//! A *field* is a place that has a scalar or an empty container. Fields of the wanted value are right or
+//! wrong, and fields that nobody asked for are wrong. A field that is null and one that is absent are the
+//! same: both say that nothing is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,8 +15,8 @@ use super::decimal::Decimal;
 ///
 /// Places are JSON pointers into the wanted value.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::eval) struct Wanted {
-    pub(in crate::eval) value: Value,
+pub(crate) struct Wanted {
+    pub(crate) value: Value,
     /// Other values that are right at a place.
     pub(super) or: BTreeMap<String, Vec<Value>>,
     /// The places that may be absent.
@@ -29,13 +29,13 @@ pub(in crate::eval) struct Wanted {
 
 /// A place at which an answer is wrong.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::eval) struct Difference {
+pub(crate) struct Difference {
     /// The JSON pointer into the answer.
-    pub(in crate::eval) pointer: String,
+    pub(crate) pointer: String,
     /// The value of the answer; `None` if there is none.
-    pub(in crate::eval) got: Option<Value>,
+    pub(crate) got: Option<Value>,
     /// The value that is right; `None` if there should be none.
-    pub(in crate::eval) wanted: Option<Value>,
+    pub(crate) wanted: Option<Value>,
 }
 
 /// The longest value that is shown, in characters.
@@ -164,8 +164,8 @@ fn below(place: &str, key: &str) -> String {
 }
 
 impl Wanted {
-    /// Compares the value at a place of the answer with the one at a place of the wanted value. The two places
-    /// differ only within arrays that have no order.
+    /// Compares the value at a place of the answer with the one at a place of the wanted value. The two
+    /// places differ only within arrays that have no order.
     fn compare(&self, wanted: &Value, got: Option<&Value>, at: &str, place: &str) -> Compared {
         let got = got.filter(|it| !it.is_null());
         if got.is_none() && self.optional.contains(at) {
@@ -236,8 +236,8 @@ impl Wanted {
         compared
     }
 
-    /// Compares arrays without order: as many items as possible are paired with one that is right, and each of
-    /// the others with the most similar one that is left.
+    /// Compares arrays without order: as many items as possible are paired with one that is right, and each
+    /// of the others with the most similar one that is left.
     fn unordered(&self, wanted: &[Value], got: &[Value], at: &str, place: &str) -> Compared {
         if wanted.is_empty() && got.is_empty() {
             return Compared::right(1);

@@ -14,7 +14,7 @@ const UNNAMED: &str = "answers";
 
 /// An answer to a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::eval) struct Given {
+pub(crate) struct Given {
     /// The index of the task.
     pub(super) task: usize,
     /// The way of asking, or the program that answered.
@@ -71,4 +71,64 @@ fn one(record: &Value, indices: &HashMap<&str, usize>) -> Result<Given, Defect> 
         arm,
         text: text.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(test: &str, text: &str) -> Result<Vec<Given>, String> {
+        let record = json!({"name": "t", "kind": "k", "prompt": "p", "answer": {"exact": "x"}});
+        let tasks = [Task::read(&record).expect("a task")];
+        let path = std::env::temp_dir().join(format!("lexiform-given-{}-{test}", std::process::id()));
+        std::fs::write(&path, text).expect("written");
+        let answers = given(&path, &tasks);
+        std::fs::remove_file(&path).expect("removed");
+        let place = path.display().to_string();
+        answers.map_err(|failure| failure.to_string().replace(&place, "FILE"))
+    }
+
+    #[test]
+    fn answers_have_a_task_an_arm_and_a_text() {
+        let text = "{\"name\": \"t\", \"text\": \"\", \"tokens\": 7}\n\n{\"name\": \"t\", \"arm\": \"free\", \"text\": \"x\"}\n";
+        let answers = read("good", text).expect("answers");
+        let arms: Vec<(&str, &str)> = answers
+            .iter()
+            .map(|it| (it.arm.as_str(), it.text.as_str()))
+            .collect();
+        assert_eq!(arms, [("answers", ""), ("free", "x")]);
+    }
+
+    #[test]
+    fn broken_answers_are_named_by_their_lines() {
+        let good = r#"{"name": "t", "text": "x"}"#;
+        for (test, line, told) in [
+            ("cut", "{\"name\": ", "FILE, line 2: "),
+            (
+                "unknown",
+                r#"{"name": "u", "text": "x"}"#,
+                "FILE, line 2: /name: no task is named \"u\"",
+            ),
+            ("missing", r#"{"name": "t"}"#, "FILE, line 2: `text` is missing"),
+            (
+                "number",
+                r#"{"name": "t", "text": 1}"#,
+                "FILE, line 2: /text: is no text",
+            ),
+            (
+                "arm",
+                r#"{"name": "t", "arm": 1, "text": "x"}"#,
+                "FILE, line 2: /arm: is no text",
+            ),
+            (
+                "twice",
+                good,
+                "FILE, line 2: FILE, line 1 has an answer to this task in this arm too",
+            ),
+        ] {
+            let found = read(test, &format!("{good}\n{line}\n")).expect_err(test);
+            assert!(found.starts_with(told), "{test}: {found}");
+        }
+    }
 }

@@ -9,25 +9,25 @@ use super::task::{Checker, Task};
 
 /// The verdict on an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::eval) struct Judgement {
+pub(crate) struct Judgement {
     /// The share of the answer that is right, from 0 to 1.
-    pub(in crate::eval) score: f64,
+    pub(crate) score: f64,
     /// `true` if the whole text is JSON that is valid under the schema of the task; `None` if it has none.
-    pub(in crate::eval) is_valid: Option<bool>,
+    pub(crate) is_valid: Option<bool>,
     /// The places that are wrong; none if the answer is right.
-    pub(in crate::eval) differences: Vec<Difference>,
+    pub(crate) differences: Vec<Difference>,
     /// Why nothing could be compared.
-    pub(in crate::eval) unread: Option<String>,
+    pub(crate) unread: Option<String>,
 }
 
 impl Judgement {
     /// Returns `true` if the answer is right.
-    pub(in crate::eval) fn is_right(&self) -> bool {
+    pub(crate) fn is_right(&self) -> bool {
         self.differences.is_empty() && self.unread.is_none()
     }
 
     /// Returns what is wrong, in a line; empty if nothing is.
-    pub(in crate::eval) fn reason(&self) -> String {
+    pub(crate) fn reason(&self) -> String {
         if let Some(unread) = &self.unread {
             return unread.clone();
         }
@@ -43,7 +43,7 @@ impl Judgement {
     }
 
     /// Returns the verdict for programs.
-    pub(in crate::eval) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let differences = self
             .differences
             .iter()
@@ -66,7 +66,7 @@ type Found = Result<Compared, String>;
 
 impl Task {
     /// Judges the text of an answer.
-    pub(in crate::eval) fn judge(&self, text: &str) -> Judgement {
+    pub(crate) fn judge(&self, text: &str) -> Judgement {
         let is_valid = self.validator.as_ref().map(|validator| {
             let whole = serde_json::from_str::<Value>(text).ok();
             let twice = || crate::verdict::twice::find(text.as_bytes()).is_some();
@@ -102,8 +102,8 @@ impl Task {
         }
     }
 
-    /// Compares an answer with what is right. A value of JSON counts where the answer has one at the place that
-    /// is asked for; otherwise its prose does.
+    /// Compares an answer with what is right. A value of JSON counts where the answer has one at the place
+    /// that is asked for; otherwise its prose does.
     fn check(&self, text: &str, json: Option<&Json>) -> Found {
         if text.is_empty() {
             return Err("the answer is empty".to_owned());

@@ -23,7 +23,7 @@ use crate::failure::Failure;
 
 /// The form of the records of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::eval) enum Form {
+pub(crate) enum Form {
     /// Tasks of this project
     Tasks,
     /// Questions with answers: GSM8K, Last Letter Concatenation, BIG-bench
@@ -36,17 +36,17 @@ pub(in crate::eval) enum Form {
 
 /// The tasks of a file or folder.
 #[derive(Clone, Debug, Default)]
-pub(in crate::eval) struct Collection {
-    pub(in crate::eval) tasks: Vec<Task>,
+pub(crate) struct Collection {
+    pub(crate) tasks: Vec<Task>,
     /// The records of other collections that contradict themselves: their names and why.
-    pub(in crate::eval) left_out: Vec<(String, String)>,
+    pub(crate) left_out: Vec<(String, String)>,
 }
 
 /// Loads the tasks of a file, or of all files of a folder that end with `.json` or `.jsonl`.
 ///
 /// # Errors
 /// A file cannot be read or has broken records, which are named by their lines, or two tasks have one name.
-pub(in crate::eval) fn load(path: &Path, form: Option<Form>) -> Result<Collection, Failure> {
+pub(crate) fn load(path: &Path, form: Option<Form>) -> Result<Collection, Failure> {
     let mut collection = Collection::default();
     let mut names: HashMap<String, String> = HashMap::new();
     for file in files(path)? {
@@ -201,8 +201,8 @@ fn exact(value: Value, fold: bool) -> Checker {
     Checker::Exact { value, fold }
 }
 
-/// Returns the checker of an answer and the schema of the answers of its type. A number after `####` or as the
-/// whole answer is a number.
+/// Returns the checker of an answer and the schema of the answers of its type. A number after `####` or as
+/// the whole answer is a number.
 fn stated(answer: &Value, field: &str) -> Result<(Checker, Value), Defect> {
     let defect = |reason: &str| Defect::new(format!("/{field}"), reason);
     let number = match answer {

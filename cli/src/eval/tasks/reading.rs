@@ -5,8 +5,8 @@
 //!                              └─► prose: what follows "####", "answer is", "answer:" or "\boxed{"
 //! ```
 //!
-//! A model that is free to write prose would otherwise be judged by its habits and not by its answer. The same
-//! reading applies to every way of asking.
+//! A model that is free to write prose would otherwise be judged by its habits and not by its answer. The
+//! same reading applies to every way of asking.
 
 use serde_json::{Deserializer, Value};
 
@@ -45,8 +45,8 @@ pub(super) fn after_thoughts(text: &str) -> &str {
     text[ends.max().unwrap_or(0)..].trim()
 }
 
-/// Returns the last JSON object or array of a text that is not part of another one of its type. A value that
-/// is cut off at the end of the text is none, nor are its parts.
+/// Returns the last JSON object or array of a text that is not part of another one of its type. A value
+/// that is cut off at the end of the text is none, nor are its parts.
 pub(super) fn last_json(text: &str, shape: Shape) -> Option<Json> {
     let mut last = None;
     let mut at = 0;
@@ -74,7 +74,8 @@ pub(super) fn last_json(text: &str, shape: Shape) -> Option<Json> {
     })
 }
 
-/// Returns the number that a text states: the first one after the last introduction, otherwise the last one.
+/// Returns the number that a text states: the first one after the last introduction, otherwise the last
+/// one.
 pub(super) fn number(text: &str) -> Option<Decimal> {
     introduced(text).and_then(first_in).or_else(|| last_in(text))
 }
@@ -87,8 +88,8 @@ pub(super) fn statement(text: &str) -> &str {
     line.trim_matches(|it: char| it.is_whitespace() || "\"'`*.,:“”‘’{}$".contains(it))
 }
 
-/// Returns the choice that a text states, in any case: the first one after the last introduction, otherwise the
-/// last one. Choices stand as words of their own, and the longest of those at one place is meant.
+/// Returns the choice that a text states, in any case: the first one after the last introduction, otherwise
+/// the last one. Choices stand as words of their own, and the longest of those at one place is meant.
 pub(super) fn choice<'a>(text: &str, choices: &[&'a str]) -> Option<&'a str> {
     let stated = introduced(text).and_then(|stated| {
         let places = choices

@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 
 use super::given::Given;
 use super::judge::Judgement;
-use super::statistics::{bootstrap, mcnemar, wilson};
+use super::statistics::{bonett_price, bootstrap, mcnemar, wilson};
 use super::task::Task;
 use crate::report::{self, Answer, Bar, Chart, Mood, Part, Report, Scale, Section, Shape, Table};
 
 /// The judged answers of all arms.
-pub(in crate::eval) struct Results<'a> {
+pub(crate) struct Results<'a> {
     tasks: &'a [Task],
     arms: Vec<Judged>,
 }
@@ -27,6 +27,9 @@ struct Judged {
     /// The verdict for each task; `None` if it was not answered.
     verdicts: Vec<Option<Judgement>>,
 }
+
+/// Below this p-value, a difference counts as measured.
+const SIGNIFICANT: f64 = 0.05;
 
 /// Counts of answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -51,15 +54,23 @@ struct Paired {
     difference: f64,
     interval: (f64, f64),
     p: f64,
+    /// By how much the mean score of the second is higher.
+    score: f64,
+    score_interval: (f64, f64),
 }
 
 impl<'a> Results<'a> {
-    /// Judges answers. Arms are in the order in which they first occur.
-    pub(super) fn judged(tasks: &'a [Task], answers: &[Given]) -> Self {
-        let mut results = Self {
+    /// Creates results without answers.
+    pub(crate) fn new(tasks: &'a [Task]) -> Self {
+        Self {
             tasks,
             arms: Vec::new(),
-        };
+        }
+    }
+
+    /// Judges answers. Arms are in the order in which they first occur.
+    pub(super) fn judged(tasks: &'a [Task], answers: &[Given]) -> Self {
+        let mut results = Self::new(tasks);
         for answer in answers {
             let verdict = tasks[answer.task].judge(&answer.text);
             results.add(answer.task, &answer.arm, verdict);
@@ -68,7 +79,7 @@ impl<'a> Results<'a> {
     }
 
     /// Adds the verdict on the answer to a task, by its index.
-    pub(in crate::eval) fn add(&mut self, task: usize, arm: &str, verdict: Judgement) {
+    pub(crate) fn add(&mut self, task: usize, arm: &str, verdict: Judgement) {
         let known = self.arms.iter().position(|it| it.name == arm);
         let index = known.unwrap_or_else(|| {
             self.arms.push(Judged {
@@ -81,7 +92,7 @@ impl<'a> Results<'a> {
     }
 
     /// Returns the report. `command` shows a task with its answers again, without the name of the task.
-    pub(in crate::eval) fn report(&self, command: &str) -> Report {
+    pub(crate) fn report(&self, command: &str) -> Report {
         let groups = self.groups();
         let pairs = self.pairs(|_| true);
         Report {
@@ -107,7 +118,8 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Returns the groups of tasks: all, each kind, and each level, as names and the indices of their tasks.
+    /// Returns the groups of tasks: all, each kind, and each level, as names and the indices of their
+    /// tasks.
     fn groups(&self) -> Vec<(String, Vec<usize>)> {
         let of = |is_in: &dyn Fn(&Task) -> bool| -> Vec<usize> {
             (0..self.tasks.len())
@@ -153,15 +165,16 @@ impl<'a> Results<'a> {
         });
         for pair in pairs {
             let (low, high) = pair.interval;
-            let mood = match (low > 0.0, high < 0.0) {
-                (true, _) => Mood::Good,
-                (_, true) => Mood::Bad,
+            let mood = match (pair.p < SIGNIFICANT, pair.difference > 0.0) {
+                (true, true) => Mood::Good,
+                (true, false) => Mood::Bad,
                 _ => Mood::Plain,
             };
             answers.push(Answer {
                 question: format!("Is {} right more often than {}?", pair.second, pair.first),
                 answer: format!(
-                    "{}: by {} points (95 % interval {} to {}; McNemar's exact test p = {}) on {} tasks.",
+                    "{}: by {} points (95 % interval {} to {}; McNemar's exact test p = {}); tasks that both \
+                     answered: {}.",
                     match mood {
                         Mood::Good => "Yes",
                         Mood::Bad => "No, less often",
@@ -255,6 +268,8 @@ impl<'a> Results<'a> {
             "difference",
             "95 % interval",
             "p",
+            "score",
+            "95 % interval",
         ];
         let mut rows = Vec::new();
         for (group, indices) in groups {
@@ -269,6 +284,12 @@ impl<'a> Results<'a> {
                     points(pair.difference),
                     format!("{} to {}", points(pair.interval.0), points(pair.interval.1)),
                     p_value(pair.p),
+                    points(pair.score),
+                    format!(
+                        "{} to {}",
+                        points(pair.score_interval.0),
+                        points(pair.score_interval.1)
+                    ),
                 ]);
             }
         }
@@ -276,9 +297,10 @@ impl<'a> Results<'a> {
             title: "Paired differences".to_owned(),
             columns: columns.map(str::to_owned).to_vec(),
             rows,
-            note: "Over tasks that both arms answered: those that only one of them answered right, and the second's \
-                   accuracy less the first's in percentage points. Intervals are those of a bootstrap over the tasks; p is \
-                   that of McNemar's exact test, not corrected for the number of rows."
+            note: "Over tasks that both arms answered: those that only one of them answered right, and the second's accuracy \
+                   less the first's in percentage points, with the interval of Bonett and Price and McNemar's exact p, which \
+                   is not corrected for the number of rows; then the same for the mean score, with a bootstrap over the \
+                   tasks."
                 .to_owned(),
         }
     }
@@ -335,6 +357,8 @@ impl<'a> Results<'a> {
                 "difference": it.difference,
                 "interval": [it.interval.0, it.interval.1],
                 "p": it.p,
+                "score_difference": it.score,
+                "score_interval": [it.score_interval.0, it.score_interval.1],
             });
             (format!("{} to {}", it.first, it.second), figures)
         });
@@ -355,10 +379,6 @@ impl Judged {
         }
         tally
     }
-
-    fn is_right(&self, task: usize) -> Option<bool> {
-        self.verdicts[task].as_ref().map(Judgement::is_right)
-    }
 }
 
 impl Tally {
@@ -376,27 +396,34 @@ impl Tally {
 }
 
 fn paired(first: &Judged, second: &Judged, is_in: impl Fn(usize) -> bool) -> Option<Paired> {
-    let tasks = (0..first.verdicts.len()).filter(|it| is_in(*it));
-    let both: Vec<(bool, bool)> = tasks
-        .filter_map(|it| Some((first.is_right(it)?, second.is_right(it)?)))
+    let both: Vec<(&Judgement, &Judgement)> = (0..first.verdicts.len())
+        .filter(|it| is_in(*it))
+        .filter_map(|it| Some((first.verdicts[it].as_ref()?, second.verdicts[it].as_ref()?)))
         .collect();
-    let value = |is_right: bool| if is_right { 1.0 } else { 0.0 };
-    let differences: Vec<f64> = both
+    let scores: Vec<f64> = both
         .iter()
-        .map(|(first, second)| value(*second) - value(*first))
+        .map(|(first, second)| second.score - first.score)
         .collect();
-    let interval = bootstrap(&differences)?;
-    let count = |pair: (bool, bool)| both.iter().filter(|it| **it == pair).count();
+    let score_interval = bootstrap(&scores)?;
+    let count = |pair: (bool, bool)| {
+        let pairs = both
+            .iter()
+            .filter(|(first, second)| (first.is_right(), second.is_right()) == pair);
+        pairs.count()
+    };
     let (only_first, only_second) = (count((true, false)), count((false, true)));
+    let all = both.len() as f64;
     Some(Paired {
         first: first.name.clone(),
         second: second.name.clone(),
         tasks: both.len(),
         only_first,
         only_second,
-        difference: differences.iter().sum::<f64>() / both.len() as f64,
-        interval,
+        difference: (only_second as f64 - only_first as f64) / all,
+        interval: bonett_price(only_first, only_second, both.len()),
         p: mcnemar(only_first, only_second),
+        score: scores.iter().sum::<f64>() / all,
+        score_interval,
     })
 }
 
@@ -443,7 +470,8 @@ mod tests {
         numbers.iter().map(given).collect()
     }
 
-    // Six tasks: the first arm is right on 0, 1 and 2 of the five that it answered, the second on 0, 3, 4, 5.
+    // Six tasks: the first arm is right on 0, 1 and 2 of the five that it answered, the second on 0, 3, 4,
+    // 5.
     #[test]
     fn a_report_counts_by_arm_kind_and_level() {
         let tasks = tasks();

@@ -31,27 +31,27 @@ const CALLS: usize = 12;
 
 /// A message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::eval) struct Message {
+pub(crate) struct Message {
     /// `system`, `user` or `assistant`.
-    pub(in crate::eval) role: String,
-    pub(in crate::eval) content: String,
+    pub(crate) role: String,
+    pub(crate) content: String,
 }
 
 /// A question with the answer that is right.
 #[derive(Clone, Debug)]
-pub(in crate::eval) struct Task {
-    pub(in crate::eval) name: String,
+pub(crate) struct Task {
+    pub(crate) name: String,
     /// The kind, by which results are grouped.
-    pub(in crate::eval) kind: String,
+    pub(crate) kind: String,
     /// How hard it is, from 1; `None` if nobody says.
-    pub(in crate::eval) level: Option<u64>,
+    pub(crate) level: Option<u64>,
     pub(super) messages: Vec<Message>,
     /// The tools that may be called, with `name`, `description` and `parameters`.
     pub(super) tools: Vec<Value>,
     /// The JSON Schema of an answer.
-    pub(in crate::eval) schema: Option<Value>,
+    pub(crate) schema: Option<Value>,
     pub(super) validator: Option<Arc<Validator>>,
-    pub(in crate::eval) answer: Answer,
+    pub(crate) answer: Answer,
 }
 
 /// The parts from which a task is made.
@@ -68,15 +68,15 @@ pub(super) struct Parts {
 
 /// What is right.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::eval) struct Answer {
-    pub(in crate::eval) checker: Checker,
+pub(crate) struct Answer {
+    pub(crate) checker: Checker,
     /// The JSON pointer to the value that is checked; `None` if it is the whole answer.
     pub(super) at: Option<String>,
 }
 
 /// The way in which an answer is compared with what is right.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::eval) enum Checker {
+pub(crate) enum Checker {
     Exact {
         value: Value,
         fold: bool,
@@ -100,7 +100,7 @@ pub(in crate::eval) enum Checker {
 /// What is wrong with a record of a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", if pointer.is_empty() { String::new() } else { format!("{pointer}: ") })]
-pub(in crate::eval) struct Defect {
+pub(crate) struct Defect {
     /// The JSON pointer to the place.
     pub(super) pointer: String,
     pub(super) reason: String,
@@ -138,7 +138,7 @@ impl Message {
     }
 
     /// Returns the message as the API of OpenAI has it.
-    pub(in crate::eval) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         json!({"role": self.role, "content": self.content})
     }
 }
@@ -375,7 +375,7 @@ fn calls_schema(tools: &[Value]) -> Value {
 }
 
 /// Returns the schema of an answer after its reasoning.
-pub(in crate::eval) fn reasoning_then(answer: &Value) -> Value {
+pub(crate) fn reasoning_then(answer: &Value) -> Value {
     json!({
         "type": "object",
         "properties": {"reasoning": {"type": "string"}, "answer": answer},
@@ -544,6 +544,13 @@ mod tests {
         assert!(validator.is_valid(&json!({"calls": []})));
         assert!(!validator.is_valid(&json!({"calls": [{"name": "g", "arguments": {}}]})));
         assert!(!validator.is_valid(&json!({"calls": [{"name": "f", "arguments": {"a": "1"}}]})));
+    }
+
+    // A runner judges answers on the threads that receive them.
+    #[test]
+    fn tasks_are_shared_between_threads() {
+        fn is_shared<T: Clone + Send + Sync + 'static>() {}
+        is_shared::<Task>();
     }
 
     #[test]
