@@ -4,13 +4,15 @@
 //! ```text
 //!   maskbench   schemas with instances, walked token by token    ─┐
 //!   suite       the official test suite of JSON Schema            ├─► counts, what failed and why; --json: one object
-//!   cases       grammars with texts to accept and to reject      ─┘
+//!   cases       grammars with texts to accept and to reject      ─┤
+//!   compare     other engines on the same tokens                 ─┘
 //! ```
 //!
 //! The format of the reports is stable, so that figures of different versions can be compared.
 
 pub mod cases;
 pub mod clock;
+pub mod compare;
 pub mod figures;
 pub mod maskbench;
 pub mod panics;
@@ -48,6 +50,15 @@ enum Collection<E: Commands> {
     /// `root`, or a folder of grammars, each in a folder of its own with grammar.ebnf, accept.txt and
     /// reject.txt.
     Cases(cases::Args),
+    /// Lexiform beside llguidance, XGrammar, outlines-core and lm-format-enforcer, on MaskBench
+    ///
+    /// DATA is a file as for `maskbench`. Every engine walks the same tokens in a process of its own. The first
+    /// run installs the other engines, with pip, into a folder of the user's cache. An engine that takes more
+    /// than `--seconds` or `--memory-mb` for a schema has refused it.
+    Compare(compare::Args),
+    /// Answer the questions of `lexiform eval compare`
+    #[command(hide = true)]
+    CompareWorker,
     /// The collections that a program with more than the library adds.
     #[command(flatten)]
     More(E),
@@ -60,6 +71,8 @@ impl<E: Commands> Args<E> {
             Collection::Maskbench(args) => args.publishing.is_json(),
             Collection::Suite(args) => args.publishing.is_json(),
             Collection::Cases(args) => args.publishing.is_json(),
+            Collection::Compare(args) => args.output.json,
+            Collection::CompareWorker => false,
             Collection::More(more) => more.is_json(),
         }
     }
@@ -74,6 +87,8 @@ pub fn run<E: Commands>(args: Args<E>) -> Outcome {
         Collection::Maskbench(args) => maskbench::report(&args)?.publish(&args.publishing),
         Collection::Suite(args) => suite::report(&args)?.publish(&args.publishing),
         Collection::Cases(args) => cases::report(&args)?.publish(&args.publishing),
+        Collection::Compare(args) => compare::run(&args),
+        Collection::CompareWorker => compare::answer_questions(),
         Collection::More(more) => more.run(),
     }
 }
