@@ -4,7 +4,8 @@
 //! ```text
 //!   maskbench   schemas with instances, walked token by token    ─┐
 //!   suite       the official test suite of JSON Schema            ├─► counts, what failed and why; --json: one object
-//!   cases       grammars with texts to accept and to reject      ─┘
+//!   cases       grammars with texts to accept and to reject      ─┤
+//!   compare     other engines on the same tokens                 ─┘
 //!   tasks       answers of a model to questions                  ───► accuracy by way of asking, with intervals
 //! ```
 //!
@@ -13,6 +14,7 @@
 
 pub mod cases;
 pub mod clock;
+pub mod compare;
 pub mod data;
 pub mod figures;
 mod invent;
@@ -67,6 +69,15 @@ enum Collection<E: Commands> {
     Tasks(tasks::Args),
     /// An earlier report as a page or as Markdown, or its tables and plots in a document
     Render(render::Args),
+    /// Lexiform beside llguidance, XGrammar, outlines-core and lm-format-enforcer, on MaskBench
+    ///
+    /// DATA is a file as for `maskbench`. Every engine walks the same tokens in a process of its own. The first
+    /// run installs the other engines, with pip, into a folder of the user's cache. An engine that takes more
+    /// than `--seconds` or `--memory-mb` for a schema has refused it.
+    Compare(compare::Args),
+    /// Answer the questions of `lexiform eval compare`
+    #[command(hide = true)]
+    CompareWorker,
     /// The collections that a program with more than the library adds.
     #[command(flatten)]
     More(E),
@@ -82,6 +93,8 @@ impl<E: Commands> Args<E> {
             Collection::Data(args) => args.is_json(),
             Collection::Render(_) => false,
             Collection::Tasks(args) => args.is_json(),
+            Collection::Compare(args) => args.output.json,
+            Collection::CompareWorker => false,
             Collection::More(more) => more.is_json(),
         }
     }
@@ -108,6 +121,8 @@ pub fn run<E: Commands>(args: Args<E>) -> Outcome {
         Collection::Data(args) => data::run(&args),
         Collection::Render(args) => render::run(&args),
         Collection::Tasks(args) => tasks::run(&args),
+        Collection::Compare(args) => compare::run(&args),
+        Collection::CompareWorker => compare::answer_questions(),
         Collection::More(more) => more.run(),
     }
 }

@@ -14,7 +14,6 @@ mod classes;
 mod clock;
 mod compare;
 mod engine;
-mod export;
 mod guidance;
 mod ours;
 #[path = "../../../cli/src/eval/python_json.rs"]
@@ -37,7 +36,6 @@ use cases::{Case, Choice};
 use classes::Judge;
 use compare::Comparison;
 use engine::Engine;
-use export::Export;
 use guidance::Guidance;
 use ours::Ours;
 use table::{Figures, Row};
@@ -74,9 +72,6 @@ struct Args {
     /// With `--compare`: take schemas that are spread evenly over the file.
     #[arg(long)]
     spread: bool,
-    /// Write the tokens and Lexiform's times to this file, for `xgrammar_bench.py`.
-    #[arg(long, value_name = "FILE.jsonl")]
-    export: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -116,13 +111,9 @@ fn run(args: &Args) -> Result<(), Failure> {
         print!("{}", engines.compare(&cases)?.report());
         return Ok(());
     }
-    let mut export = match &args.export {
-        Some(path) => Some(Export::new(path, &engines.vocabulary)?),
-        None => None,
-    };
-    let (figures, threads) = engines.measure(&cases, args.threaded, export.as_mut())?;
+    let (figures, threads) = engines.measure(&cases, args.threaded);
     print!("{}", figures.table(&engines.more_rows(&threads)));
-    export.map_or(Ok(()), Export::finish)
+    Ok(())
 }
 
 impl Engines {
@@ -166,12 +157,7 @@ impl Engines {
         Ok(comparison)
     }
 
-    fn measure(
-        &mut self,
-        cases: &[Case],
-        threaded: usize,
-        mut export: Option<&mut Export>,
-    ) -> Result<(Figures, [Sums; 2]), Failure> {
+    fn measure(&mut self, cases: &[Case], threaded: usize) -> (Figures, [Sums; 2]) {
         let mut figures = Figures::default();
         let mut sums = [Sums::default(), Sums::default()];
         let stride = cases.len().div_ceil(threaded.max(1));
@@ -179,9 +165,6 @@ impl Engines {
         for (index, case) in cases.iter().enumerate() {
             let (ours, theirs) = self.walk(case, index % 2 == 0);
             figures.add(case, &ours, &theirs);
-            if let Some(export) = &mut export {
-                export.add(case, &ours)?;
-            }
             owed += usize::from(threaded > 0 && index % stride == 0);
             let both_right = ours.is_right(case) && theirs.is_right(case);
             let both = ours.compiled.as_deref().zip(theirs.compiled.as_deref());
@@ -194,7 +177,7 @@ impl Engines {
                 eprintln!("{} of {} schemas", index + 1, cases.len());
             }
         }
-        Ok((figures, sums))
+        (figures, sums)
     }
 
     /// Walks a schema with both engines. Each engine evicts the other's data from the processor's caches, so

@@ -14,12 +14,33 @@ impl Samples {
         self.0.push(microseconds as f32);
     }
 
+    /// Returns the number of samples.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the mean; `None` if there is no sample.
+    pub fn mean(&self) -> Option<f64> {
+        let sum: f64 = self.0.iter().map(|it| f64::from(*it)).sum();
+        (!self.0.is_empty()).then(|| sum / self.0.len() as f64)
+    }
+
+    /// Returns the smallest sample that at least each of these shares of the samples does not exceed; nothing
+    /// if there is no sample.
+    pub fn percentiles(&self, shares: &[f64]) -> Vec<f64> {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f32::total_cmp);
+        shares
+            .iter()
+            .filter_map(|share| nearest_rank(&sorted, *share))
+            .collect()
+    }
+
     /// Returns `count`, `mean`, percentiles and `max`; all but the count are null if there is no sample.
     pub fn summary(&self) -> Value {
         let mut sorted = self.0.clone();
         sorted.sort_by(f32::total_cmp);
-        let sum: f64 = sorted.iter().map(|it| f64::from(*it)).sum();
-        let mean = (!sorted.is_empty()).then(|| sum / sorted.len() as f64);
+        let mean = self.mean();
         let percentile = |share: f64| rounded(nearest_rank(&sorted, share));
         json!({
             "count": sorted.len(),
@@ -119,6 +140,9 @@ mod tests {
         (1..=1000).rev().for_each(|it| samples.push(f64::from(it)));
         let expected = json!({"count": 1000, "mean": 500.5, "p50": 500.0, "p90": 900.0, "p99": 990.0, "p999": 999.0, "max": 1000.0});
         assert_eq!(samples.summary(), expected);
+        assert_eq!(samples.percentiles(&[0.01, 0.5, 1.0]), [10.0, 500.0, 1000.0]);
+        assert_eq!((samples.count(), samples.mean()), (1000, Some(500.5)));
+        assert!(Samples::default().percentiles(&[0.5]).is_empty());
     }
 
     #[test]

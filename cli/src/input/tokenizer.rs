@@ -1,7 +1,8 @@
 //! Tokenizers for the commands that show or measure masks.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lexiform::grammar::GrammarOptions;
@@ -46,21 +47,46 @@ pub struct TokenizerArgs {
 }
 
 impl TokenizerArgs {
+    /// Names a tokenizer's file; the end of a sequence is the one that its folder names.
+    pub fn of_file(path: PathBuf) -> Self {
+        Self {
+            tokenizer: Some(path),
+            eos: None,
+        }
+    }
+
+    /// Returns the file that was named.
+    pub fn file(&self) -> Option<&Path> {
+        self.tokenizer.as_deref()
+    }
+
+    /// Returns the contents of the `tokenizer.json`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn bytes(&self) -> Result<Cow<'static, [u8]>, Failure> {
+        let Some(path) = &self.tokenizer else {
+            return Ok(Cow::Borrowed(DEMO));
+        };
+        let bytes = std::fs::read(path).map_err(|source| Failure::Read {
+            path: path.clone(),
+            source,
+        })?;
+        Ok(Cow::Owned(bytes))
+    }
+
     /// Loads the tokenizer and its vocabulary.
     ///
     /// # Errors
     /// The file cannot be read, is not a `tokenizer.json`, or no token is known to end a sequence.
     pub fn load(&self) -> Result<(Tokenizer, Arc<Vocabulary>), Failure> {
         let eos = self.eos.as_deref();
+        let bytes = self.bytes()?;
         let Some(path) = &self.tokenizer else {
             let config: Option<Value> = serde_json::from_slice(DEMO_CONFIG).ok();
             let end = config.as_ref().and_then(end_in_config);
-            return read(DEMO, (eos, end), "the built-in tokenizer");
+            return read(&bytes, (eos, end), "the built-in tokenizer");
         };
-        let bytes = std::fs::read(path).map_err(|source| Failure::Read {
-            path: path.clone(),
-            source,
-        })?;
         let config = read_text(&path.with_file_name("tokenizer_config.json"));
         let config: Option<Value> = config.ok().and_then(|text| serde_json::from_str(&text).ok());
         let end = config.as_ref().and_then(end_in_config);

@@ -1,0 +1,201 @@
+//! The first screen: questions of somebody who chooses an engine, with their answers.
+
+use super::numbers::{grouped, microseconds, times};
+use super::{Findings, OURS};
+use crate::eval::compare::dispute::{Judgement, Side};
+use crate::eval::compare::growth::Grown;
+use crate::eval::compare::run::Finished;
+use crate::report::{Answer, Mood};
+
+/// The vocabulary that the first screen asks about: that of Gemma, the largest in wide use.
+const LARGE: usize = 262_144;
+
+impl Findings<'_> {
+    pub(super) fn answers(&self) -> Vec<Answer> {
+        let answers = [
+            self.left_out_answer(),
+            Some(self.count_answer("Who accepts invalid instances?", |engine| engine.tally.all.wide)),
+            Some(self.count_answer("Who refuses valid instances?", |engine| engine.tally.all.narrow)),
+            Some(self.count_answer("Who refuses whole schemas?", |engine| engine.tally.all.refused)),
+            self.tail_answer(),
+            self.compile_answer(),
+            self.dispute_answer(),
+            self.large_answer(),
+        ];
+        answers.into_iter().flatten().collect()
+    }
+
+    fn left_out_answer(&self) -> Option<Answer> {
+        let named: Vec<String> = self
+            .left_out
+            .iter()
+            .map(|(name, why)| format!("{name} ({why})"))
+            .collect();
+        (!named.is_empty()).then(|| {
+            answer(
+                "Which engines are missing?",
+                format!("{}.", named.join("; ")),
+                Mood::Plain,
+            )
+        })
+    }
+
+    /// Counts schemas of each engine, the fewest first.
+    fn count_answer(&self, question: &str, count: impl Fn(&Finished) -> u32) -> Answer {
+        let share = |engine: &&Finished| f64::from(count(engine)) / f64::from(engine.tally.all.asked.max(1));
+        let mut engines: Vec<&Finished> = self
+            .engines
+            .iter()
+            .filter(|engine| engine.tally.all.asked > 0)
+            .collect();
+        engines.sort_by(|a, b| share(a).total_cmp(&share(b)));
+        let said = engines.iter().map(|engine| {
+            let asked = grouped(engine.tally.all.asked.into());
+            match count(engine) {
+                0 => format!("{} on none of {asked} schemas", engine.name),
+                count => format!("{} on {} of {asked}", engine.name, grouped(count.into())),
+            }
+        });
+        let ours = self.ours().map_or(0, &count);
+        let mood = if ours == 0 { Mood::Good } else { Mood::Bad };
+        answer(
+            question,
+            format!("{}.", said.collect::<Vec<_>>().join("; ")),
+            mood,
+        )
+    }
+
+    /// Compares the tails on what each engine and Lexiform both did.
+    fn tail_answer(&self) -> Option<Answer> {
+        let p99 = |samples: &crate::eval::figures::Samples| samples.percentiles(&[0.99]).first().copied();
+        let mut tails: Vec<(&str, f64)> = self
+            .engines
+            .iter()
+            .filter_map(|engine| Some((engine.name.as_str(), p99(&engine.tally.times.cold)?)))
+            .collect();
+        tails.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let (best, _) = *tails.first()?;
+        let said: Vec<String> = tails
+            .iter()
+            .map(|(name, tail)| format!("{name} {} µs", microseconds(Some(*tail))))
+            .collect();
+        let same: Vec<String> = self
+            .others()
+            .filter_map(|engine| {
+                let (ours, theirs) = &engine.tally.shared;
+                Some(format!(
+                    "{} {}",
+                    engine.name,
+                    times(Some(p99(&theirs.cold)? / p99(&ours.cold)?))
+                ))
+            })
+            .collect();
+        let mut text = format!("{best}: {}, each on the schemas that it takes.", said.join(", "));
+        if !same.is_empty() {
+            text += &format!(
+                " On the same tokens, as multiples of {OURS}: {}.",
+                same.join(", ")
+            );
+        }
+        let mood = if best == OURS { Mood::Good } else { Mood::Plain };
+        Some(answer(
+            "Whose step and mask is best at the 99th percentile?",
+            text,
+            mood,
+        ))
+    }
+
+    fn compile_answer(&self) -> Option<Answer> {
+        let median = |engine: &Finished| engine.tally.times.first.percentiles(&[0.5]).first().copied();
+        let mut medians: Vec<(&str, f64)> = self
+            .engines
+            .iter()
+            .filter_map(|engine| Some((engine.name.as_str(), median(engine)?)))
+            .collect();
+        medians.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let (best, _) = *medians.first()?;
+        let said: Vec<String> = medians
+            .iter()
+            .map(|(name, time)| format!("{name} {} µs", microseconds(Some(*time))))
+            .collect();
+        let mood = if best == OURS { Mood::Good } else { Mood::Plain };
+        let text = format!("{}, at the median.", said.join(", "));
+        Some(answer("How long until the first mask?", text, mood))
+    }
+
+    /// Counts the examples of disagreements by what the validator says of them.
+    fn dispute_answer(&self) -> Option<Answer> {
+        let (mut wide, mut narrow, mut unknown, mut ours) = (0, 0, 0, 0);
+        let kinds = self
+            .engines
+            .iter()
+            .flat_map(|engine| &engine.tally.disputes.kinds);
+        for ((side, _), tally) in kinds {
+            for example in &tally.examples {
+                match (side, example.whole.as_ref().map(|(_, judgement)| judgement)) {
+                    (Side::Theirs, Some(Judgement::Invalid(_))) => wide += 1,
+                    (Side::Ours, Some(Judgement::Valid)) => narrow += 1,
+                    (_, Some(Judgement::Valid | Judgement::Invalid(_))) => ours += 1,
+                    _ => unknown += 1,
+                }
+            }
+        }
+        let all = wide + narrow + ours + unknown;
+        (all > 0).then(|| {
+            let text = format!(
+                "Of {all} texts, one or two of each kind of disagreement, {wide} are invalid and only the other \
+                 engine allows them, {narrow} are valid and only {OURS} allows them, {ours} show {OURS} on the \
+                 other side of the validator, and {unknown} could not be completed or judged."
+            );
+            let mood = if ours == 0 { Mood::Good } else { Mood::Plain };
+            answer("Where masks differ, who is right?", text, mood)
+        })
+    }
+
+    /// Says what becomes of each engine with a large vocabulary.
+    fn large_answer(&self) -> Option<Answer> {
+        let large = self.growth.iter().find(|grown| grown.tokens >= LARGE)?;
+        let small = self.growth.first().filter(|small| small.tokens < large.tokens)?;
+        let missing = large
+            .left_out
+            .iter()
+            .map(|(name, why)| format!("{name} cannot be used: {why}"));
+        let said: Vec<String> = missing
+            .chain(large.engines.iter().filter_map(|engine| change(engine, small)))
+            .collect();
+        let question = format!("What breaks with {} tokens?", grouped(large.tokens as u64));
+        Some(answer(&question, format!("{}.", said.join("; ")), Mood::Plain))
+    }
+}
+
+/// Says what changed for an engine since a smaller vocabulary.
+fn change(engine: &Finished, small: &Grown) -> Option<String> {
+    let before = small.engines.iter().find(|known| known.name == engine.name)?;
+    let (was, is) = (&before.tally, &engine.tally);
+    let p99 =
+        |tally: &crate::eval::compare::tally::Tally| tally.times.cold.percentiles(&[0.99]).first().copied();
+    let lost = match is.lost {
+        0 => "nothing".to_owned(),
+        lost => format!(
+            "out of bounds on {lost} of {} schemas ({} of {} before)",
+            is.all.asked, was.lost, was.all.asked
+        ),
+    };
+    let tail = match (p99(was), p99(is)) {
+        (Some(was), Some(is)) => format!(
+            ", p99 {} → {} µs",
+            microseconds(Some(was)),
+            microseconds(Some(is))
+        ),
+        _ => String::new(),
+    };
+    Some(format!("{}: {lost}{tail}", engine.name))
+}
+
+fn answer(question: &str, answer: String, mood: Mood) -> Answer {
+    Answer {
+        question: question.to_owned(),
+        answer,
+        mood,
+    }
+}

@@ -1,0 +1,348 @@
+//! The tables and plots of outcomes, times and growth.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::disputes::table;
+use super::numbers::{grouped, mebibytes, microseconds, shortened, times};
+use super::{Findings, OURS};
+use crate::eval::compare::run::Finished;
+use crate::eval::compare::tally::{Tally, Times};
+use crate::eval::figures::Samples;
+use crate::report::{Chart, Part, Scale, Series, Shape};
+
+/// The shares at which a distribution is drawn: the middle coarsely, the tail finely.
+const SHARES: [f64; 24] = [
+    0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98,
+    0.99, 0.995, 0.998, 0.999, 0.9999, 1.0,
+];
+/// The reasons for refusals that are listed for each engine.
+const LISTED_REASONS: usize = 5;
+
+impl Findings<'_> {
+    pub(super) fn outcomes(&self) -> Part {
+        let rows = self.engines.iter().map(|engine| {
+            let tally = &engine.tally;
+            let counts = [
+                tally.all.asked,
+                tally.right,
+                tally.all.refused,
+                tally.lost,
+                tally.all.narrow,
+                tally.all.wide,
+            ];
+            let counts = counts.iter().map(|count| grouped((*count).into()));
+            std::iter::once(engine.name.clone()).chain(counts).collect()
+        });
+        let note = format!(
+            "A schema is right if every valid instance is allowed to its end and no invalid one is. An engine is \
+             out of bounds if it takes more than {} s of processor time or {} MiB for a schema, or ends its \
+             process; that is a part of the refused. Engines that are too slow for the whole collection are asked \
+             about fewer schemas, evenly over it.",
+            self.seconds, self.mebibytes
+        );
+        let columns = [
+            "engine",
+            "schemas",
+            "right",
+            "refused",
+            "out of bounds",
+            "valid refused",
+            "invalid accepted",
+        ];
+        table("Schemas by what became of them", &columns, rows.collect(), &note)
+    }
+
+    pub(super) fn refusals(&self) -> Part {
+        let mut rows = Vec::new();
+        for engine in self.engines {
+            let report = engine.tally.reasons.report();
+            let reasons = report.as_object().into_iter().flatten().take(LISTED_REASONS);
+            rows.extend(reasons.map(|(reason, count)| {
+                let count = count.as_u64().map_or_else(String::new, grouped);
+                vec![engine.name.clone(), count, shortened(reason, 100)]
+            }));
+        }
+        table(
+            "The most frequent reasons for refusals",
+            &["engine", "schemas", "reason"],
+            rows,
+            "",
+        )
+    }
+
+    pub(super) fn by_keyword(&self) -> Part {
+        let keywords: BTreeSet<&String> = self
+            .engines
+            .iter()
+            .flat_map(|it| it.tally.keywords.keys())
+            .collect();
+        let mut rows: Vec<(u32, Vec<String>)> = Vec::new();
+        for keyword in keywords {
+            let counts = |engine: &Finished| engine.tally.keywords.get(keyword).copied().unwrap_or_default();
+            let most = self
+                .engines
+                .iter()
+                .map(|engine| counts(engine).asked)
+                .max()
+                .unwrap_or(0);
+            let cells = self.engines.iter().map(|engine| {
+                let one = counts(engine);
+                match one.asked {
+                    0 => "–".to_owned(),
+                    asked => format!("{} · {} · {} of {asked}", one.refused, one.narrow, one.wide),
+                }
+            });
+            rows.push((most, std::iter::once(keyword.clone()).chain(cells).collect()));
+        }
+        rows.sort_by_key(|(most, _)| std::cmp::Reverse(*most));
+        let columns = std::iter::once("keyword").chain(self.engines.iter().map(|it| it.name.as_str()));
+        table(
+            "By keyword: refused · valid instance refused · invalid instance accepted",
+            &columns.collect::<Vec<_>>(),
+            rows.into_iter().map(|(_, row)| row).collect(),
+            "A schema counts for each of its keywords, whichever of them is the cause.",
+        )
+    }
+
+    pub(super) fn distribution(&self) -> Part {
+        let series = self.engines.iter().map(|engine| {
+            let values = engine.tally.times.cold.percentiles(&SHARES);
+            Series {
+                name: engine.name.clone(),
+                points: values.into_iter().zip(SHARES).collect(),
+            }
+        });
+        Part::Chart(Chart {
+            title: "Step and mask, each engine on the schemas that it takes".to_owned(),
+            x: "time, µs".to_owned(),
+            y: "share of masks".to_owned(),
+            scale: Scale::Log,
+            shape: Shape::Distribution {
+                series: series.collect(),
+            },
+        })
+    }
+
+    pub(super) fn times(&self) -> Part {
+        let rows = KINDS.iter().flat_map(|(name, samples)| {
+            STATISTICS.iter().map(move |(statistic, of)| {
+                let cells = self
+                    .engines
+                    .iter()
+                    .map(|engine| microseconds(of(samples(&engine.tally.times))));
+                std::iter::once(format!("{name}: {statistic}"))
+                    .chain(cells)
+                    .collect()
+            })
+        });
+        let counts = self
+            .engines
+            .iter()
+            .map(|engine| grouped(engine.tally.times.cold.count() as u64));
+        let counts = std::iter::once("step and mask, cold: samples".to_owned())
+            .chain(counts)
+            .collect();
+        let columns = std::iter::once("µs").chain(self.engines.iter().map(|it| it.name.as_str()));
+        table(
+            "Times of everything that each engine did",
+            &columns.collect::<Vec<_>>(),
+            rows.chain([counts]).collect(),
+            "Cold: on a grammar that was just compiled; a later instance profits from an earlier one. Warm: all \
+             instances once more. An engine that refuses what is hard has easier schemas here: the next table has \
+             the same work for both.",
+        )
+    }
+
+    /// Compares times on the schemas that both compiled and the tokens that both took.
+    pub(super) fn ratios(&self) -> Part {
+        let mut rows = Vec::new();
+        for engine in self.others() {
+            let (ours, theirs) = &engine.tally.shared;
+            for (name, samples) in KINDS {
+                let mut cells = vec![format!("{}: {name}", engine.name)];
+                cells.extend(STATISTICS.iter().map(|(_, of)| {
+                    let ratio = of(samples(theirs)).zip(of(samples(ours)));
+                    times(ratio.map(|(theirs, ours)| theirs / ours))
+                }));
+                cells.push(grouped(samples(ours).count() as u64));
+                rows.push(cells);
+            }
+        }
+        let names = STATISTICS.iter().map(|(name, _)| *name);
+        let columns = std::iter::once("on the same work")
+            .chain(names)
+            .chain(["samples"]);
+        let title = format!("Times as multiples of {OURS}'s");
+        table(
+            &title,
+            &columns.collect::<Vec<_>>(),
+            rows,
+            "Schemas that both compiled, tokens that both took.",
+        )
+    }
+
+    pub(super) fn costs(&self) -> Part {
+        let rows = self.engines.iter().map(|engine| {
+            let (tally, loaded) = (&engine.tally, &engine.tally.loaded);
+            vec![
+                engine.name.clone(),
+                microseconds(Some(loaded.once_us / 1000.0)),
+                mebibytes(loaded.resident),
+                mebibytes(tally.resident),
+                format!("{:.2}", loaded.clock_us),
+                format!("{:.2}", loaded.call_us),
+                two_threads(tally),
+            ]
+        });
+        table(
+            "Once per vocabulary, memory, and what is in every sample",
+            &[
+                "engine",
+                "once, ms",
+                "memory for it, MiB",
+                "process at most, MiB",
+                "clock, µs",
+                "empty call, µs",
+                "two threads",
+            ],
+            rows.collect(),
+            "Once: from the tokens, or the tokenizer's file, to an engine that can compile. The process has its \
+             language and the list of tokens in it. The clock is in every sample, and from Python one call or two \
+             as well. Two threads: what two threads get done on one grammar where one thread gets 1 done, the \
+             median of some schemas, on the wall: it needs two free cores. A dash: sequences cannot share a \
+             grammar.",
+        )
+    }
+
+    pub(super) fn growth_parts(&self) -> Vec<Part> {
+        let mut parts = vec![self.by_size()];
+        if !self.growth.is_empty() {
+            parts.extend([self.by_vocabulary(), self.vocabulary_lines()]);
+        }
+        parts
+    }
+
+    fn by_size(&self) -> Part {
+        let series = self.engines.iter().map(|engine| Series {
+            name: engine.name.clone(),
+            points: means(&engine.tally.compiles_by_size),
+        });
+        Part::Chart(Chart {
+            title: "Compile by size of the schema".to_owned(),
+            x: "size of the schema, bytes".to_owned(),
+            y: "mean compile, µs".to_owned(),
+            scale: Scale::Log,
+            shape: Shape::Lines {
+                series: series.collect(),
+            },
+        })
+    }
+
+    fn vocabulary_lines(&self) -> Part {
+        let mut lines: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+        for grown in self.growth {
+            for engine in &grown.engines {
+                if let Some(mean) = engine.tally.times.cold.mean() {
+                    lines
+                        .entry(&engine.name)
+                        .or_default()
+                        .push((grown.tokens as f64, mean));
+                }
+            }
+        }
+        let series = lines.into_iter().map(|(name, mut points)| {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            Series {
+                name: name.to_owned(),
+                points,
+            }
+        });
+        Part::Chart(Chart {
+            title: "Step and mask by size of the vocabulary".to_owned(),
+            x: "tokens".to_owned(),
+            y: "mean, µs".to_owned(),
+            scale: Scale::Log,
+            shape: Shape::Lines {
+                series: series.collect(),
+            },
+        })
+    }
+
+    fn by_vocabulary(&self) -> Part {
+        let mut rows = Vec::new();
+        for grown in self.growth {
+            let name = |engine: &str| {
+                format!(
+                    "{}, {} tokens: {engine}",
+                    grown.name,
+                    grouped(grown.tokens as u64)
+                )
+            };
+            rows.extend(grown.engines.iter().map(|engine| {
+                let tally = &engine.tally;
+                let p99 = tally.times.cold.percentiles(&[0.99]).first().copied();
+                vec![
+                    name(&engine.name),
+                    microseconds(Some(tally.loaded.once_us / 1000.0)),
+                    mebibytes(tally.loaded.resident),
+                    format!("{} of {}", tally.right, tally.all.asked),
+                    tally.lost.to_string(),
+                    microseconds(tally.times.first.mean()),
+                    microseconds(tally.times.cold.mean()),
+                    microseconds(p99),
+                ]
+            }));
+            rows.extend(grown.left_out.iter().map(|(engine, why)| {
+                let mut row = vec![name(engine), shortened(why, 60)];
+                row.resize(8, "–".to_owned());
+                row
+            }));
+        }
+        table(
+            "The same schemas with each tokenizer",
+            &[
+                "tokenizer: engine",
+                "once, ms",
+                "memory, MiB",
+                "right",
+                "out of bounds",
+                "first mask, µs: mean",
+                "step and mask, µs: mean",
+                "p99",
+            ],
+            rows,
+            "Rows beyond the tokenizer's tokens are unused.",
+        )
+    }
+}
+
+/// The measurements of a walk, by name.
+const KINDS: [(&str, fn(&Times) -> &Samples); 4] = [
+    ("compile", |times| &times.compile),
+    ("compile and first mask", |times| &times.first),
+    ("step and mask, cold", |times| &times.cold),
+    ("step and mask, warm", |times| &times.warm),
+];
+
+/// The statistics of a measurement, by name.
+const STATISTICS: [(&str, fn(&Samples) -> Option<f64>); 4] = [
+    ("mean", Samples::mean),
+    ("p50", |samples| samples.percentiles(&[0.5]).first().copied()),
+    ("p99", |samples| samples.percentiles(&[0.99]).first().copied()),
+    ("p99.9", |samples| samples.percentiles(&[0.999]).first().copied()),
+];
+
+fn two_threads(tally: &Tally) -> String {
+    tally
+        .two_threads()
+        .map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}×"))
+}
+
+/// Returns the mean of each power of two, at its middle.
+fn means(by_size: &BTreeMap<u32, (u32, f64)>) -> Vec<(f64, f64)> {
+    let middle = |power: u32| 1.5 * f64::from(power).exp2();
+    let points = by_size.iter();
+    points
+        .map(|(power, (count, sum))| (middle(*power), sum / f64::from(*count)))
+        .collect()
+}
