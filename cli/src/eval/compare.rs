@@ -39,9 +39,9 @@ use self::process::{Bounds, Launch, Process};
 use self::run::{Entrant, Finished, OURS, Plan};
 use self::vocabulary::{Named, Scratch, Subject};
 use super::verdict::{Data, progress};
-use crate::failure::{Code, EXIT_CODES, Failure, Outcome, reason};
+use crate::failure::{EXIT_CODES, Failure, Outcome, reason};
 use crate::input::tokenizer::TokenizerArgs;
-use crate::report::Report;
+use crate::report::{Destinations, Made, Report};
 use crate::shown::output::{Output, err};
 
 /// The other engines, by the names of their packages.
@@ -94,9 +94,8 @@ pub struct Args {
     python: String,
     #[command(flatten)]
     pub(super) output: Output,
-    /// Write the report as JSON to this file too
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    destinations: Destinations,
 }
 
 /// Reads the name of an engine.
@@ -127,6 +126,7 @@ pub fn answer_questions() -> Outcome {
 /// # Errors
 /// The data or the tokenizer cannot be read, or there is no environment for the other engines.
 pub(super) fn run(args: &Args) -> Outcome {
+    args.destinations.check()?;
     let scratch = Scratch::new()?;
     let arena = args.arena(&scratch)?;
     let subject = Subject::new(&args.tokenizer, None, &scratch)?;
@@ -166,22 +166,21 @@ pub(super) fn run(args: &Args) -> Outcome {
     publish(args, findings.report())
 }
 
-/// Publishes a report: the only place that decides where it goes.
-fn publish(args: &Args, report: Report) -> Outcome {
-    let value = || json!(report);
-    if let Some(path) = &args.out {
-        std::fs::write(path, format!("{:#}\n", value())).map_err(|source| Failure::Write {
-            path: path.clone(),
-            source,
-        })?;
-    }
-    args.output
-        .print(value, || findings::in_short(&report), String::new)?;
+/// Prints the report and writes it to the files that were named. Other engines may fail: the comparison fails
+/// only if Lexiform does.
+fn publish(args: &Args, mut report: Report) -> Outcome {
+    let text = findings::in_short(&report);
     let ours_failed = report
         .failures
         .iter()
         .any(|failure| failure.what.starts_with(OURS));
-    Ok(if ours_failed { Code::No } else { Code::Fine })
+    report.made = Made {
+        versions: report.made.versions,
+        ..Made::here().read(args.data.path())?
+    };
+    let json = json!(report);
+    args.destinations
+        .publish_as(report, args.output, &json, &text, ours_failed)
 }
 
 impl Args {

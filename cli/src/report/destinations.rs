@@ -64,6 +64,21 @@ impl Destinations {
     /// The report cannot be printed or written, or the baseline is of no use.
     pub fn publish(&self, report: Report, output: Output, json: &Value, text: &str) -> Outcome {
         let failed = !report.failures.is_empty();
+        self.publish_as(report, output, json, text, failed)
+    }
+
+    /// Like [`publish`](Self::publish), for reports in which a case may fail without the run having failed.
+    ///
+    /// # Errors
+    /// The report cannot be printed or written, or the baseline is of no use.
+    pub fn publish_as(
+        &self,
+        report: Report,
+        output: Output,
+        json: &Value,
+        text: &str,
+        failed: bool,
+    ) -> Outcome {
         let compared = self.write(report)?;
         let changes = compared.as_ref().map(Comparison::text).unwrap_or_default();
         output.print(|| json.clone(), || format!("{text}{changes}"), String::new)?;
