@@ -254,7 +254,7 @@ fn write(
     let (sender, events) = channel();
     let mut tickets = Vec::with_capacity(requests.len());
     let mut left = requests.iter().enumerate();
-    let mut begin_next = || {
+    let mut begin_next = || -> Result<(), Failure> {
         let Some((number, request)) = left.next() else {
             return Ok(());
         };
