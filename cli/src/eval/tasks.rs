@@ -32,7 +32,7 @@ use self::load::{Collection, Form, load};
 use self::results::Results;
 use super::invent;
 use crate::failure::{Code, EXIT_CODES, Failure, Outcome};
-use crate::report::{Part, Report};
+use crate::report::{Destinations, Made, Part, Report};
 use crate::shown::output::Output;
 
 /// The most wrong answers shown in the text output; `--json` has all.
@@ -68,6 +68,8 @@ pub struct Args {
     seed: u64,
     #[command(flatten)]
     output: Output,
+    #[command(flatten)]
+    destinations: Destinations,
 }
 
 impl Args {
@@ -104,9 +106,10 @@ pub(super) fn run(args: &Args) -> Outcome {
         data.display(),
         path.display()
     );
-    let report = Results::judged(&collection.tasks, &answers).report(&command);
-    publish(&report, &collection, args.output)?;
-    Ok(Code::Fine)
+    args.destinations.check()?;
+    let mut report = Results::judged(&collection.tasks, &answers).report(&command);
+    report.made = Made::here().read(data)?.read(path)?;
+    publish(report, &collection, args)
 }
 
 /// Keeps only the task of this name.
@@ -235,30 +238,26 @@ fn show(collection: &Collection, answers: &[Given], name: &str, args: &Args) -> 
     Ok(Code::Fine)
 }
 
-/// Prints a report.
-fn publish(report: &Report, collection: &Collection, output: Output) -> Result<(), Failure> {
-    let json = || {
-        let mut json = serde_json::to_value(report).unwrap_or_default();
-        json["left_out"] = left_out(collection);
-        json
-    };
-    let text = || {
-        let answers = report.answers.iter();
-        let mut text: String = answers
-            .map(|it| format!("{} {}\n", it.question, it.answer))
-            .collect();
-        if let Some(Part::Table(table)) = report.sections.first().and_then(|it| it.parts.first()) {
-            text += "\n";
-            text += &aligned(&table.columns, &table.rows);
-        }
-        text += &format!("\n{} wrong\n", report.failures.len());
-        for failure in report.failures.iter().take(LISTED) {
-            text += &format!("  {}: {}\n", failure.case, failure.reason.replace('\n', " "));
-        }
-        text += &left_out_lines(collection).concat();
-        text
-    };
-    output.print(json, text, String::new)
+/// Prints a report and writes it to the files that were named. Wrong answers are what is measured, and no
+/// failure of the run.
+fn publish(report: Report, collection: &Collection, args: &Args) -> Outcome {
+    let mut json = serde_json::to_value(&report).unwrap_or_default();
+    json["left_out"] = left_out(collection);
+    let answers = report.answers.iter();
+    let mut text: String = answers
+        .map(|it| format!("{} {}\n", it.question, it.answer))
+        .collect();
+    if let Some(Part::Table(table)) = report.sections.first().and_then(|it| it.parts.first()) {
+        text += "\n";
+        text += &aligned(&table.columns, &table.rows);
+    }
+    text += &format!("\n{} wrong\n", report.failures.len());
+    for failure in report.failures.iter().take(LISTED) {
+        text += &format!("  {}: {}\n", failure.case, failure.reason.replace('\n', " "));
+    }
+    text += &left_out_lines(collection).concat();
+    args.destinations
+        .publish_as(report, args.output, &json, &text, false)
 }
 
 /// Returns the rows of a table with columns of equal width.
