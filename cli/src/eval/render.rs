@@ -216,6 +216,22 @@ mod tests {
         assert_eq!(&again[1].1, text, "renewing twice changes nothing");
     }
 
+    /// The documents of this repository show what the recorded reports say.
+    #[test]
+    fn documents_are_up_to_date() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for document in ["README.md", "docs/src/comparison.md"] {
+            for (path, text) in renewed(&root.join(document)).expect(document) {
+                let there = read_text(&path).expect("a file of the repository");
+                assert!(
+                    there == text,
+                    "{}: run `lexiform eval render --into {document}`",
+                    path.display()
+                );
+            }
+        }
+    }
+
     #[test]
     fn what_is_missing_is_named_with_its_line() {
         for (name, document, word) in [
