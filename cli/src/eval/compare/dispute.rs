@@ -58,6 +58,35 @@ pub(super) struct Example {
     pub(super) whole: Option<(String, Judgement)>,
 }
 
+/// Who is wrong about a token that one side alone allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blame {
+    /// Both allow the text, one of them in other tokens.
+    Nobody,
+    /// It is valid, but Lexiform leaves this white space out by choice, as `--whitespace` says.
+    WhiteSpace,
+    Lexiform,
+    TheOther,
+    /// No whole text was found, or it cannot be judged.
+    Unknown,
+}
+
+impl Example {
+    /// Returns who is wrong.
+    pub(super) fn blame(&self, side: Side, place: Place) -> Blame {
+        let judgement = self.whole.as_ref().map(|(_, judgement)| judgement);
+        match (side, judgement) {
+            _ if place == Place::Cut => Blame::Nobody,
+            (_, None | Some(Judgement::Unknown(_))) => Blame::Unknown,
+            (Side::Theirs, Some(Judgement::Valid)) if place == Place::Space => Blame::WhiteSpace,
+            (Side::Theirs, Some(Judgement::Valid)) => Blame::Lexiform,
+            (Side::Ours, Some(Judgement::Invalid(_))) => Blame::Lexiform,
+            (Side::Ours, Some(Judgement::Valid)) => Blame::TheOther,
+            (Side::Theirs, Some(Judgement::Invalid(_))) => Blame::TheOther,
+        }
+    }
+}
+
 /// How often engines disagree at a kind of place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {

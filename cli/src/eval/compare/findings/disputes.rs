@@ -2,7 +2,8 @@
 
 use super::Findings;
 use super::numbers::{ending, grouped, shortened};
-use crate::eval::compare::dispute::{Example, Judgement, Side};
+use crate::eval::compare::dispute::{Blame, Example, Judgement, Side};
+use crate::eval::compare::place::Place;
 use crate::report::{Part, Table};
 
 impl Findings<'_> {
@@ -67,7 +68,7 @@ impl Findings<'_> {
                         format!("{place}, {}", allowed_by(*side, &engine.name)),
                         format!("{} ▸ {}", ending(&example.before, 40), token(example)),
                         whole(example),
-                        judgement(example, *side, &engine.name),
+                        judgement(example, *side, *place, &engine.name),
                     ]);
                 }
             }
@@ -110,16 +111,19 @@ fn whole(example: &Example) -> String {
         .map_or_else(none, |(text, _)| shortened(text, 160))
 }
 
-fn judgement(example: &Example, side: Side, name: &str) -> String {
-    let (right, wrong) = match side {
-        Side::Ours => ("Lexiform", name),
-        Side::Theirs => (name, "Lexiform"),
+fn judgement(example: &Example, side: Side, place: Place, name: &str) -> String {
+    let why = match &example.whole {
+        Some((_, Judgement::Invalid(why) | Judgement::Unknown(why))) => format!(" ({})", shortened(why, 120)),
+        _ => String::new(),
     };
-    match example.whole.as_ref().map(|(_, judgement)| judgement) {
-        None => "not known".to_owned(),
-        Some(Judgement::Valid) => format!("valid: {right} is right, {wrong} too narrow"),
-        Some(Judgement::Invalid(why)) => format!("invalid: {right} is too wide ({})", shortened(why, 120)),
-        Some(Judgement::Unknown(why)) => format!("not known: {}", shortened(why, 120)),
+    let how = if why.is_empty() { "valid" } else { "invalid" };
+    let manner = if why.is_empty() { "narrow" } else { "wide" };
+    match example.blame(side, place) {
+        Blame::Nobody => "both allow the text".to_owned(),
+        Blame::WhiteSpace => "valid: Lexiform leaves this white space out by choice".to_owned(),
+        Blame::Lexiform => format!("{how}: Lexiform is too {manner}{why}"),
+        Blame::TheOther => format!("{how}: {name} is too {manner}{why}"),
+        Blame::Unknown => format!("not known{why}"),
     }
 }
 
@@ -130,4 +134,41 @@ pub(super) fn table(title: &str, columns: &[&str], rows: Vec<Vec<String>>, note:
         rows,
         note: note.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_validator_decides_who_is_wrong_except_about_cuts_and_white_space() {
+        let said = |whole: Option<Judgement>, side, place| {
+            let example = Example {
+                schema: "s".to_owned(),
+                before: String::new(),
+                token: " ".to_owned(),
+                whole: whole.map(|judgement| ("text".to_owned(), judgement)),
+            };
+            judgement(&example, side, place, "xgrammar")
+        };
+        let invalid = || Some(Judgement::Invalid("no".to_owned()));
+        let valid = || Some(Judgement::Valid);
+        let (ours, theirs) = (Side::Ours, Side::Theirs);
+        assert_eq!(said(valid(), ours, Place::Key), "valid: xgrammar is too narrow");
+        assert_eq!(
+            said(invalid(), theirs, Place::Key),
+            "invalid: xgrammar is too wide (no)"
+        );
+        assert_eq!(said(valid(), theirs, Place::Key), "valid: Lexiform is too narrow");
+        assert_eq!(
+            said(invalid(), ours, Place::Key),
+            "invalid: Lexiform is too wide (no)"
+        );
+        assert_eq!(
+            said(valid(), theirs, Place::Space),
+            "valid: Lexiform leaves this white space out by choice"
+        );
+        assert_eq!(said(valid(), ours, Place::Cut), "both allow the text");
+        assert_eq!(said(None, theirs, Place::Key), "not known");
+    }
 }
