@@ -1,10 +1,12 @@
 //! The first screen: questions of somebody who chooses an engine, with their answers.
 
+use super::arena::Grown;
+use super::dispute::{Blame, Side};
+use super::findings::Findings;
 use super::numbers::{grouped, microseconds, times};
-use super::{Findings, OURS};
-use crate::eval::compare::dispute::{Blame, Side};
-use crate::eval::compare::growth::Grown;
-use crate::eval::compare::run::Finished;
+use super::run::{Finished, OURS};
+use super::tally::Tally;
+use crate::eval::figures::Samples;
 use crate::report::{Answer, Mood};
 
 /// The vocabulary that the first screen asks about: that of Gemma, the largest in wide use.
@@ -67,7 +69,7 @@ impl Findings<'_> {
 
     /// Compares the tails on what each engine and Lexiform both did.
     fn tail_answer(&self) -> Option<Answer> {
-        let p99 = |samples: &crate::eval::figures::Samples| samples.percentiles(&[0.99]).first().copied();
+        let p99 = |samples: &Samples| samples.percentiles(&[0.99]).first().copied();
         let mut tails: Vec<(&str, f64)> = self
             .engines
             .iter()
@@ -141,12 +143,12 @@ impl Findings<'_> {
         (!blames.is_empty()).then(|| {
             let text = format!(
                 "Of {} texts, one or two of each kind of disagreement, {} are invalid and the other engine allows \
-                 them, {} are valid and the other engine forbids them, {} are valid with white space that {OURS} \
-                 leaves out by choice, {} show {OURS} wrong, and {} could not be completed or judged.",
+                 them, {} are valid and the other engine forbids them, {} are valid with white space or escapes \
+                 that {OURS} leaves out by choice, {} show {OURS} wrong, and {} could not be completed or judged.",
                 blames.len(),
                 count(&[(Side::Theirs, Blame::TheOther)]),
                 count(&[(Side::Ours, Blame::TheOther)]),
-                both(Blame::WhiteSpace),
+                both(Blame::Choice),
                 both(Blame::Lexiform),
                 both(Blame::Unknown),
             );
@@ -178,8 +180,7 @@ impl Findings<'_> {
 fn change(engine: &Finished, small: &Grown) -> Option<String> {
     let before = small.engines.iter().find(|known| known.name == engine.name)?;
     let (was, is) = (&before.tally, &engine.tally);
-    let p99 =
-        |tally: &crate::eval::compare::tally::Tally| tally.times.cold.percentiles(&[0.99]).first().copied();
+    let p99 = |tally: &Tally| tally.times.cold.percentiles(&[0.99]).first().copied();
     let lost = match is.lost {
         0 => "nothing".to_owned(),
         lost => format!(
