@@ -10,32 +10,35 @@
 //! alike. A time is the smaller of the processor time of the thread and of the time on the wall; what a look
 //! at the clock and a call from Python cost is in every sample, and shown beside them.
 
+mod answers;
+mod arena;
 mod cases;
 mod dispute;
 mod environment;
 mod findings;
-mod growth;
+mod numbers;
 mod place;
 mod process;
 mod protocol;
 mod run;
+mod tables;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod vocabulary;
 mod worker;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use self::cases::{Case, Choice};
+use self::arena::{Arena, Grown};
+use self::cases::Choice;
 use self::dispute::Judge;
-use self::environment::{Environment, default_folder};
+use self::environment::{PEERS, default_folder};
 use self::findings::Findings;
-use self::process::{Bounds, Launch, Process};
+use self::process::Bounds;
 use self::run::{Entrant, Finished, OURS, Plan};
 use self::vocabulary::{Named, Scratch, Subject};
 use super::verdict::{Data, progress};
@@ -43,9 +46,6 @@ use crate::failure::{EXIT_CODES, Failure, Outcome, reason};
 use crate::input::tokenizer::TokenizerArgs;
 use crate::report::{Destinations, Made, Report};
 use crate::shown::output::{Output, err};
-
-/// The other engines, by the names of their packages.
-const PEERS: [&str; 4] = ["llguidance", "xgrammar", "outlines-core", "lm-format-enforcer"];
 
 /// The arguments of `lexiform eval compare`.
 #[derive(Debug, clap::Args)]
@@ -149,10 +149,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     bar.finish_and_clear();
     left_out.extend(arena.missing());
     let engines: Vec<Finished> = entrants.into_iter().map(Entrant::finish).collect();
-    let growth = match args.tokenizers.is_empty() {
-        true => Vec::new(),
-        false => growth::measure(args, &arena, &scratch)?,
-    };
+    let growth = args.growth(&arena, &scratch)?;
     let findings = Findings {
         engines: &engines,
         schemas: cases.len(),
@@ -190,6 +187,24 @@ impl Args {
             seed: self.seed,
             only: &self.only,
         }
+    }
+
+    /// Walks some of the schemas with each tokenizer; the first is that of the whole comparison.
+    fn growth(&self, arena: &Arena, scratch: &Scratch) -> Result<Vec<Grown>, Failure> {
+        if self.tokenizers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let others = self.tokenizers.iter();
+        let others = others.map(|Named { path, rows }| (TokenizerArgs::of_file(path.clone()), *rows));
+        let tokenizers: Vec<_> = std::iter::once((self.tokenizer.clone(), None))
+            .chain(others)
+            .collect();
+        let choice = Choice {
+            schemas: Some(self.growth_schemas),
+            ..self.choice()
+        };
+        let read = |subject: &Subject| cases::read(self.data.path(), &choice, subject.tokenizer());
+        arena.grown(&tokenizers, self.time(GROWTH), scratch, read)
     }
 
     /// Returns a part of the time for all schemas.
@@ -245,71 +260,3 @@ const SECONDS_TO_LOAD: f64 = 120.0;
 
 /// The part of the time in which engines grow with the vocabulary.
 const GROWTH: f64 = 0.2;
-
-/// The programs of all engines, and what each may use.
-struct Arena {
-    ours: PathBuf,
-    others: Vec<String>,
-    environment: Option<Environment>,
-    bounds: Bounds,
-    logs: PathBuf,
-}
-
-impl Arena {
-    /// Starts all engines on a vocabulary; those that cannot be used are returned with the reason.
-    fn entrants(&self, subject: &Subject) -> (Vec<Entrant>, BTreeMap<String, String>) {
-        let mut left_out = BTreeMap::new();
-        let mut entrants = Vec::new();
-        for (name, launch) in self.launches() {
-            let process = Process::new(launch, self.bounds, subject.load().clone());
-            match Entrant::load(&name, Box::new(process), subject.load()) {
-                Ok(entrant) => entrants.push(entrant),
-                Err(lost) => drop(left_out.insert(name, lost.to_string())),
-            }
-        }
-        (entrants, left_out)
-    }
-
-    fn launches(&self) -> Vec<(String, Launch)> {
-        let log = |name: &str| self.logs.join(format!("{name}.log"));
-        let ours = Launch {
-            program: self.ours.clone(),
-            args: ["eval", "compare-worker"].map(str::to_owned).to_vec(),
-            log: log(OURS),
-        };
-        let mut launches = vec![(OURS.to_owned(), ours)];
-        let Some(environment) = &self.environment else {
-            return launches;
-        };
-        let others = self
-            .others
-            .iter()
-            .filter(|name| !environment.missing.contains_key(*name));
-        launches.extend(others.map(|name| {
-            let worker = environment.worker.to_string_lossy().into_owned();
-            let launch = Launch {
-                program: environment.python.clone(),
-                args: vec!["-I".to_owned(), worker, name.clone()],
-                log: log(name),
-            };
-            (name.clone(), launch)
-        }));
-        launches
-    }
-
-    /// Returns the engines that could not be installed.
-    fn missing(&self) -> BTreeMap<String, String> {
-        self.environment
-            .as_ref()
-            .map_or_else(BTreeMap::new, |it| it.missing.clone())
-    }
-}
-
-/// Reads the schemas that show growth, cut by another tokenizer.
-fn growth_cases(args: &Args, subject: &Subject) -> Result<Vec<Case>, Failure> {
-    let choice = Choice {
-        schemas: Some(args.growth_schemas),
-        ..args.choice()
-    };
-    cases::read(args.data.path(), &choice, subject.tokenizer())
-}

@@ -58,6 +58,37 @@ pub(super) struct Example {
     pub(super) whole: Option<(String, Judgement)>,
 }
 
+/// Who is wrong about a token that one side alone allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blame {
+    /// Both allow the text, one of them in other tokens.
+    Nobody,
+    /// It is valid, but Lexiform leaves this white space, or another spelling of a character, out by choice.
+    Choice,
+    Lexiform,
+    TheOther,
+    /// No whole text was found, or it cannot be judged.
+    Unknown,
+}
+
+impl Example {
+    /// Returns who is wrong.
+    pub(super) fn blame(&self, side: Side, place: Place) -> Blame {
+        let judgement = self.whole.as_ref().map(|(_, judgement)| judgement);
+        match (side, judgement) {
+            _ if place == Place::Cut => Blame::Nobody,
+            (_, None | Some(Judgement::Unknown(_))) => Blame::Unknown,
+            (Side::Theirs, Some(Judgement::Valid)) if matches!(place, Place::Space | Place::Escape) => {
+                Blame::Choice
+            }
+            (Side::Theirs, Some(Judgement::Valid)) => Blame::Lexiform,
+            (Side::Ours, Some(Judgement::Invalid(_))) => Blame::Lexiform,
+            (Side::Ours, Some(Judgement::Valid)) => Blame::TheOther,
+            (Side::Theirs, Some(Judgement::Invalid(_))) => Blame::TheOther,
+        }
+    }
+}
+
 /// How often engines disagree at a kind of place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
@@ -235,7 +266,15 @@ impl Judge {
             Side::Ours => self.taken_by_them(theirs, bytes),
         };
         let before = [&spot.text[..], &bytes[..taken]].concat();
-        Place::of(&before, bytes.get(taken).copied())
+        let byte = bytes.get(taken).copied();
+        match Place::of(&before, byte) {
+            Place::Structure | Place::Number
+                if side == Side::Theirs && is_behind_space(spot, &before, byte) =>
+            {
+                Place::Space
+            }
+            place => place,
+        }
     }
 
     /// Returns how many bytes of a token Lexiform reads before it refuses one.
@@ -301,6 +340,14 @@ impl Judge {
             _ => None,
         }
     }
+}
+
+/// Returns `true` if Lexiform takes a byte once the white space before it is left out.
+fn is_behind_space(spot: &Spot<'_>, before: &[u8], byte: Option<u8>) -> bool {
+    let kept = before.trim_ascii_end();
+    let text = [kept, byte.as_slice()].concat();
+    let grammar = &spot.scene.grammar;
+    kept.len() < before.len() && grammar.step_bytes(grammar.start(), &text).is_some()
 }
 
 fn both_masks(spot: &Spot<'_>, ours: &mut dyn Peer, theirs: &mut dyn Peer) -> Option<(Vec<u32>, Vec<u32>)> {

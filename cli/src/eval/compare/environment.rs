@@ -15,6 +15,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::failure::{Failure, reason};
 
+/// The other engines, by the names of their packages.
+pub(super) const PEERS: [&str; 4] = ["llguidance", "xgrammar", "outlines-core", "lm-format-enforcer"];
+
 const REQUIREMENTS: &str = include_str!("python/requirements.txt");
 const SOURCES: [(&str, &str); 2] = [
     ("worker.py", include_str!("python/worker.py")),
@@ -154,11 +157,7 @@ fn requirements() -> (Vec<&'static str>, Vec<&'static str>) {
     let lines = REQUIREMENTS
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty());
-    lines.partition(|line| {
-        super::PEERS
-            .iter()
-            .any(|peer| line.split("==").next() == Some(*peer))
-    })
+    lines.partition(|line| PEERS.iter().any(|peer| line.split("==").next() == Some(*peer)))
 }
 
 fn last_lines(output: &std::process::Output) -> String {
@@ -213,8 +212,8 @@ mod tests {
     fn prepared(name: &str, pip: &str) -> (Result<Environment, EnvironmentError>, String) {
         let (python, root) = pretended(name, pip);
         let folder = root.join("made");
-        prepare(&python, &folder, &super::super::PEERS, |_| {}).ok();
-        let result = prepare(&python, &folder, &super::super::PEERS, |_| {});
+        prepare(&python, &folder, &PEERS, |_| {}).ok();
+        let result = prepare(&python, &folder, &PEERS, |_| {});
         (
             result,
             std::fs::read_to_string(root.join("asked")).unwrap_or_default(),
@@ -225,7 +224,7 @@ mod tests {
     fn it_is_made_once() {
         let (environment, asked) = prepared("once", "exit 0");
         assert!(environment.expect("an environment").missing.is_empty());
-        assert_eq!(asked.lines().count(), 1 + super::super::PEERS.len(), "{asked}");
+        assert_eq!(asked.lines().count(), 1 + PEERS.len(), "{asked}");
         assert!(
             asked
                 .lines()

@@ -1,16 +1,11 @@
 //! The report of a comparison: what its figures say, and its tables and plots.
 
-mod answers;
-mod disputes;
-mod numbers;
-mod tables;
-
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use self::numbers::shortened;
-use super::growth::Grown;
+use super::arena::Grown;
+use super::numbers::{laid_out, shortened};
 use super::run::{Finished, OURS};
 use super::tally::Tally;
 use crate::eval::verdict::Verdict;
@@ -116,11 +111,11 @@ impl Findings<'_> {
     }
 
     /// Returns Lexiform, if it is compared.
-    fn ours(&self) -> Option<&Finished> {
+    pub(super) fn ours(&self) -> Option<&Finished> {
         self.engines.iter().find(|engine| engine.name == OURS)
     }
 
-    fn others(&self) -> impl Iterator<Item = &Finished> {
+    pub(super) fn others(&self) -> impl Iterator<Item = &Finished> {
         self.engines.iter().filter(|engine| engine.name != OURS)
     }
 }
@@ -180,7 +175,7 @@ pub(super) fn in_short(report: &Report) -> String {
             Part::Table(table) => Some(table),
             _ => None,
         });
-        tables.take(2).for_each(|table| text += &numbers::laid_out(table));
+        tables.take(2).for_each(|table| text += &laid_out(table));
     }
     text
 }

@@ -46,7 +46,30 @@ impl fmt::Display for Place {
 enum Within {
     Between,
     Number,
-    String { key: bool, escaped: bool },
+    /// A key or string, and the escape that has begun in it.
+    String {
+        key: bool,
+        escape: Escape,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Escape {
+    None,
+    Begun,
+    /// So many digits of a code are missing.
+    Digits(u8),
+}
+
+impl Escape {
+    fn after(self, byte: u8) -> Self {
+        match (self, byte) {
+            (Escape::None, b'\\') => Escape::Begun,
+            (Escape::Begun, b'u') => Escape::Digits(4),
+            (Escape::Digits(left), _) if left > 1 => Escape::Digits(left - 1),
+            _ => Escape::None,
+        }
+    }
 }
 
 impl Place {
@@ -54,7 +77,7 @@ impl Place {
     pub(super) fn of(before: &[u8], byte: Option<u8>) -> Self {
         let Some(byte) = byte else { return Place::End };
         match scan(before) {
-            Within::String { escaped, .. } if escaped || byte == b'\\' => Place::Escape,
+            Within::String { escape, .. } if escape != Escape::None || byte == b'\\' => Place::Escape,
             Within::String { .. } if (0x80..0xC0).contains(&byte) => Place::Character,
             Within::String { key: true, .. } => Place::Key,
             Within::String { key: false, .. } => Place::Text,
@@ -74,13 +97,19 @@ fn scan(text: &[u8]) -> Within {
     let mut key_comes = false;
     for &byte in text {
         within = match (within, byte) {
-            (Within::String { key, escaped: true }, _) => Within::String { key, escaped: false },
-            (Within::String { key, .. }, b'\\') => Within::String { key, escaped: true },
-            (Within::String { .. }, b'"') => Within::Between,
-            (inside @ Within::String { .. }, _) => inside,
+            (
+                Within::String {
+                    escape: Escape::None, ..
+                },
+                b'"',
+            ) => Within::Between,
+            (Within::String { key, escape }, byte) => Within::String {
+                key,
+                escape: escape.after(byte),
+            },
             (_, b'"') => Within::String {
                 key: key_comes,
-                escaped: false,
+                escape: Escape::None,
             },
             (Within::Number, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9') => Within::Number,
             (_, b'-' | b'0'..=b'9') => Within::Number,
@@ -121,6 +150,9 @@ mod tests {
         assert_eq!(place("\"a", b'\\'), Place::Escape);
         assert_eq!(place("\"a\\", b'n'), Place::Escape);
         assert_eq!(place("\"\\\\", b'n'), Place::Text);
+        assert_eq!(place("\"\\u", b'C'), Place::Escape);
+        assert_eq!(place("\"\\u123", b'4'), Place::Escape);
+        assert_eq!(place("\"\\u1234", b'5'), Place::Text);
         assert_eq!(place("\"\u{e9}", 0x80), Place::Character);
         assert_eq!(place("[1", b'.'), Place::Number);
         assert_eq!(place("[1e", b'5'), Place::Number);

@@ -3,11 +3,15 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
+use lexiform::vocab::{TokenKind, Vocabulary};
+
+use super::arena::Arena;
 use super::cases::{Case, Instance};
-use super::dispute::{Judge, Judgement, Side};
-use super::environment::{self, default_folder};
+use super::dispute::{Blame, Judge, Judgement, Side};
+use super::environment::{self, PEERS, default_folder};
 use super::findings::Findings;
 use super::place::Place;
 use super::process::{Bounds, Lost, Peer};
@@ -16,7 +20,6 @@ use super::run::{Entrant, OURS, Plan, run};
 use super::vocabulary::{Scratch, Subject};
 use super::worker::Worker;
 use super::worker::tests::loaded;
-use super::{Arena, PEERS};
 use crate::input::tokenizer::{TokenizerArgs, bytes_only};
 
 /// An engine that answers as a function does.
@@ -200,6 +203,53 @@ fn a_disagreement_is_explained_by_a_text() {
     let whole = narrow.examples[0].whole.clone().expect("a text");
     assert_eq!(whole, (r#""b""#.to_owned(), Judgement::Valid));
     assert_eq!((wide.tokens, narrow.tokens, narrow.masks), (1, 1, 1));
+}
+
+/// White space that Lexiform does not write is no disagreement about which value may come.
+#[test]
+fn a_byte_behind_white_space_that_one_engine_alone_takes_is_about_white_space() {
+    // A space may come after `[`, but not before `]`.
+    let schema = r#"{"type": "array", "items": {"type": "integer"}}"#;
+    let cases = [case("empty", schema, &[("[]", true)])];
+    let tokens = ["[", "]", " ]", " "].map(|text| (TokenKind::Text, text.as_bytes()));
+    let ends = (TokenKind::Special, &b"<end>"[..]);
+    let vocabulary = Arc::new(Vocabulary::new(&[&tokens[..], &[ends]].concat(), &[4]).expect("a vocabulary"));
+    let judge = Judge::new(vocabulary);
+    let mut case = cases[0].clone();
+    case.instances[0].tokens = vec![0, 1];
+    // The mask after `[`: Lexiform has `]`, the other one ` ]` as well.
+    let masks = |after: u32| {
+        played(OURS, move |question| {
+            let words = super::protocol::to_hex(&[after]);
+            Ok(match question {
+                Question::Judge { .. } => Answer::Judged(Judged {
+                    walks: vec![Walk {
+                        masks: vec!["start".to_owned(), words],
+                        ..Walk::default()
+                    }],
+                    ..Judged::default()
+                }),
+                Question::Mask { .. } => Answer::Mask { words: Some(words) },
+                _ => Answer::Completed {
+                    tokens: Some(vec![2]),
+                },
+            })
+        })
+    };
+    let mut engines = [masks(0b0010), masks(0b0110)];
+    run(
+        &mut engines,
+        &[case],
+        &plan(Some(&judge), &|| Duration::ZERO),
+        || {},
+    );
+    let tally = &engines[1].tally.disputes.kinds[&(Side::Theirs, Place::Space)];
+    assert_eq!(tally.tokens, 1);
+    assert_eq!(tally.examples[0].blame(Side::Theirs, Place::Space), Blame::Choice);
+    assert_eq!(
+        tally.examples[0].whole,
+        Some(("[ ]".to_owned(), Judgement::Valid))
+    );
 }
 
 #[test]

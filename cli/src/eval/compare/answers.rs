@@ -1,10 +1,12 @@
 //! The first screen: questions of somebody who chooses an engine, with their answers.
 
+use super::arena::Grown;
+use super::dispute::{Blame, Side};
+use super::findings::Findings;
 use super::numbers::{grouped, microseconds, times};
-use super::{Findings, OURS};
-use crate::eval::compare::dispute::{Judgement, Side};
-use crate::eval::compare::growth::Grown;
-use crate::eval::compare::run::Finished;
+use super::run::{Finished, OURS};
+use super::tally::Tally;
+use crate::eval::figures::Samples;
 use crate::report::{Answer, Mood};
 
 /// The vocabulary that the first screen asks about: that of Gemma, the largest in wide use.
@@ -67,7 +69,7 @@ impl Findings<'_> {
 
     /// Compares the tails on what each engine and Lexiform both did.
     fn tail_answer(&self) -> Option<Answer> {
-        let p99 = |samples: &crate::eval::figures::Samples| samples.percentiles(&[0.99]).first().copied();
+        let p99 = |samples: &Samples| samples.percentiles(&[0.99]).first().copied();
         let mut tails: Vec<(&str, f64)> = self
             .engines
             .iter()
@@ -123,31 +125,37 @@ impl Findings<'_> {
         Some(answer("How long until the first mask?", text, mood))
     }
 
-    /// Counts the examples of disagreements by what the validator says of them.
+    /// Counts the examples of disagreements by who is wrong.
     fn dispute_answer(&self) -> Option<Answer> {
-        let (mut wide, mut narrow, mut unknown, mut ours) = (0, 0, 0, 0);
         let kinds = self
             .engines
             .iter()
             .flat_map(|engine| &engine.tally.disputes.kinds);
-        for ((side, _), tally) in kinds {
-            for example in &tally.examples {
-                match (side, example.whole.as_ref().map(|(_, judgement)| judgement)) {
-                    (Side::Theirs, Some(Judgement::Invalid(_))) => wide += 1,
-                    (Side::Ours, Some(Judgement::Valid)) => narrow += 1,
-                    (_, Some(Judgement::Valid | Judgement::Invalid(_))) => ours += 1,
-                    _ => unknown += 1,
-                }
-            }
-        }
-        let all = wide + narrow + ours + unknown;
-        (all > 0).then(|| {
+        let blames: Vec<(Side, Blame)> = kinds
+            .flat_map(|((side, place), tally)| {
+                let examples = tally.examples.iter();
+                examples.map(|example| (*side, example.blame(*side, *place)))
+            })
+            .filter(|(_, blame)| *blame != Blame::Nobody)
+            .collect();
+        let count = |wanted: &[(Side, Blame)]| blames.iter().filter(|it| wanted.contains(it)).count();
+        let both = |blame| count(&[(Side::Ours, blame), (Side::Theirs, blame)]);
+        (!blames.is_empty()).then(|| {
             let text = format!(
-                "Of {all} texts, one or two of each kind of disagreement, {wide} are invalid and only the other \
-                 engine allows them, {narrow} are valid and only {OURS} allows them, {ours} show {OURS} on the \
-                 other side of the validator, and {unknown} could not be completed or judged."
+                "Of {} texts, one or two of each kind of disagreement, {} are invalid and the other engine allows \
+                 them, {} are valid and the other engine forbids them, {} are valid with white space or escapes \
+                 that {OURS} leaves out by choice, {} show {OURS} wrong, and {} could not be completed or judged.",
+                blames.len(),
+                count(&[(Side::Theirs, Blame::TheOther)]),
+                count(&[(Side::Ours, Blame::TheOther)]),
+                both(Blame::Choice),
+                both(Blame::Lexiform),
+                both(Blame::Unknown),
             );
-            let mood = if ours == 0 { Mood::Good } else { Mood::Plain };
+            let mood = match both(Blame::Lexiform) {
+                0 => Mood::Good,
+                _ => Mood::Plain,
+            };
             answer("Where masks differ, who is right?", text, mood)
         })
     }
@@ -172,8 +180,7 @@ impl Findings<'_> {
 fn change(engine: &Finished, small: &Grown) -> Option<String> {
     let before = small.engines.iter().find(|known| known.name == engine.name)?;
     let (was, is) = (&before.tally, &engine.tally);
-    let p99 =
-        |tally: &crate::eval::compare::tally::Tally| tally.times.cold.percentiles(&[0.99]).first().copied();
+    let p99 = |tally: &Tally| tally.times.cold.percentiles(&[0.99]).first().copied();
     let lost = match is.lost {
         0 => "nothing".to_owned(),
         lost => format!(
