@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   maskbench   schemas with instances, walked token by token    ─┐
+//!   generate    answers of an endpoint under schemas              │
 //!   suite       the official test suite of JSON Schema            ├─► counts, what failed and why; --json: one object
 //!   cases       grammars with texts to accept and to reject      ─┘
 //! ```
@@ -12,6 +13,8 @@
 pub mod cases;
 pub mod clock;
 pub mod figures;
+pub mod generate;
+mod hash;
 pub mod maskbench;
 pub mod panics;
 pub mod python_json;
@@ -38,6 +41,12 @@ enum Collection<E: Commands> {
     /// DATA is a file of JSON lines with `name`, `schema` and `tests` (`valid`, `data`). Each schema is
     /// counted once: as right, or by the first thing that went wrong with it.
     Maskbench(maskbench::Args),
+    /// Answers of any OpenAI-compatible endpoint under schemas: which it takes, which answers are valid, times
+    ///
+    /// DATA is a file of JSON lines with `schema` or `json_schema` and perhaps `name` (MaskBench,
+    /// JSONSchemaBench), or a folder with a schema in each .json file. The endpoint is asked for each schema,
+    /// and each answer is validated by the crate `jsonschema`.
+    Generate(generate::Args),
     /// The official JSON Schema test suite
     ///
     /// DATA is a checkout of the suite: a folder with `tests/` and `remotes/`.
@@ -58,6 +67,7 @@ impl<E: Commands> Args<E> {
     pub fn is_json(&self) -> bool {
         match &self.collection {
             Collection::Maskbench(args) => args.publishing.is_json(),
+            Collection::Generate(args) => args.output.json,
             Collection::Suite(args) => args.publishing.is_json(),
             Collection::Cases(args) => args.publishing.is_json(),
             Collection::More(more) => more.is_json(),
@@ -72,6 +82,7 @@ impl<E: Commands> Args<E> {
 pub fn run<E: Commands>(args: Args<E>) -> Outcome {
     match args.collection {
         Collection::Maskbench(args) => maskbench::report(&args)?.publish(&args.publishing),
+        Collection::Generate(args) => generate::run(&args),
         Collection::Suite(args) => suite::report(&args)?.publish(&args.publishing),
         Collection::Cases(args) => cases::report(&args)?.publish(&args.publishing),
         Collection::More(more) => more.run(),
