@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   maskbench   schemas with instances, walked token by token    ─┐
+//!   generate    answers of an endpoint under schemas              │
 //!   suite       the official test suite of JSON Schema            ├─► counts, what failed and why; --json: one object
 //!   cases       grammars with texts to accept and to reject      ─┤
 //!   compare     other engines on the same tokens                 ─┘
@@ -17,6 +18,8 @@ pub mod clock;
 pub mod compare;
 pub mod data;
 pub mod figures;
+pub mod generate;
+mod hash;
 mod invent;
 pub mod maskbench;
 pub mod panics;
@@ -46,6 +49,12 @@ enum Collection<E: Commands> {
     /// DATA is a file of JSON lines with `name`, `schema` and `tests` (`valid`, `data`). Each schema is
     /// counted once: as right, or by the first thing that went wrong with it.
     Maskbench(maskbench::Args),
+    /// Answers of any OpenAI-compatible endpoint under schemas: which it takes, which answers are valid, times
+    ///
+    /// DATA is a file of JSON lines with `schema` or `json_schema` and perhaps `name` (MaskBench,
+    /// JSONSchemaBench), or a folder with a schema in each .json file. The endpoint is asked for each schema,
+    /// and each answer is validated by the crate `jsonschema`.
+    Generate(generate::Args),
     /// The official JSON Schema test suite
     ///
     /// DATA is a checkout of the suite: a folder with `tests/` and `remotes/`.
@@ -88,6 +97,7 @@ impl<E: Commands> Args<E> {
     pub fn is_json(&self) -> bool {
         match &self.collection {
             Collection::Maskbench(args) => args.publishing.is_json(),
+            Collection::Generate(args) => args.output.json,
             Collection::Suite(args) => args.publishing.is_json(),
             Collection::Cases(args) => args.publishing.is_json(),
             Collection::Data(args) => args.is_json(),
@@ -123,6 +133,7 @@ pub fn run<E: Commands>(args: Args<E>) -> Outcome {
         Collection::Tasks(args) => tasks::run(&args),
         Collection::Compare(args) => compare::run(&args),
         Collection::CompareWorker => compare::answer_questions(),
+        Collection::Generate(args) => generate::run(&args),
         Collection::More(more) => more.run(),
     }
 }
