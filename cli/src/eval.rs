@@ -39,17 +39,17 @@ enum Collection<E: Commands> {
     ///
     /// DATA is a file of JSON lines with `name`, `schema` and `tests` (`valid`, `data`). Each schema is
     /// counted once: as right, or by the first thing that went wrong with it.
-    Maskbench(maskbench::Args),
+    Maskbench(Box<maskbench::Args>),
     /// The official JSON Schema test suite
     ///
     /// DATA is a checkout of the suite: a folder with `tests/` and `remotes/`.
-    Suite(suite::Args),
+    Suite(Box<suite::Args>),
     /// Grammars, regular expressions or schemas with texts to accept and to reject
     ///
     /// DATA is a file of JSON lines with `regex`, `grammar` or `schema`, `accept`, `reject`, and perhaps
     /// `root`, or a folder of grammars, each in a folder of its own with grammar.ebnf, accept.txt and
     /// reject.txt.
-    Cases(cases::Args),
+    Cases(Box<cases::Args>),
     /// The collections: what they are, their licences and where people get them
     ///
     /// With PATH, recognises and counts what lies there, names broken lines, and says with which command it

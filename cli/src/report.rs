@@ -30,6 +30,7 @@ pub use model::{
     Answer, Bar, Chart, Data, Failure, Made, Mood, Paragraph, Part, Report, Scale, Section, Series, Shape,
     Table,
 };
+pub use number::count;
 
 impl Report {
     /// Returns the report as an HTML page, which needs no other file.
