@@ -25,7 +25,7 @@ mod table;
 
 pub use baseline::{Baseline, Comparison};
 pub use destinations::{Destinations, FLAGS, write};
-pub use made::{CommandLine, memory, processor};
+pub use made::{CommandLine, memory, processor, quoted};
 pub use model::{
     Answer, Bar, Chart, Data, Failure, Made, Mood, Paragraph, Part, Report, Scale, Section, Series, Shape,
     Table,

@@ -60,7 +60,7 @@ static FACTS: [Facts; 9] = [
         what: "the official tests of every keyword in every draft; a checkout with tests/ and remotes/",
         license: "MIT",
         address: "https://github.com/json-schema-org/JSON-Schema-Test-Suite",
-        records: "tests",
+        records: "schemas",
         commands: &["suite DATA --draft 2020-12"],
     },
     Facts {
@@ -156,23 +156,24 @@ impl Kind {
                 Some(answer) if answer.contains("####") => Kind::Gsm8k,
                 _ => Kind::LastLetter,
             },
-            () if [
-                "$schema",
-                "type",
-                "properties",
-                "anyOf",
-                "oneOf",
-                "allOf",
-                "$ref",
-                "items",
-            ]
-            .iter()
-            .any(|keyword| has(keyword)) =>
-            {
-                Kind::Schema
-            }
+            () if Self::is_schema(record) => Kind::Schema,
             () => return None,
         })
+    }
+
+    /// Returns `true` for an object that says that it is a schema, or has the keywords that nearly all have.
+    fn is_schema(record: &Value) -> bool {
+        let types = [
+            "array", "boolean", "integer", "null", "number", "object", "string",
+        ];
+        let has_type = match &record["type"] {
+            Value::String(name) => types.contains(&name.as_str()),
+            _ => false,
+        };
+        let applies = ["anyOf", "oneOf", "allOf"]
+            .iter()
+            .any(|keyword| record[*keyword].is_array());
+        record["$schema"].is_string() || has_type || applies || record["properties"].is_object()
     }
 
     fn is_example(example: &Value) -> bool {
@@ -259,7 +260,7 @@ mod tests {
                 1,
             ),
             (json!({"type": "object"}), Some(Kind::Schema), 1),
-            (json!({"a": 1}), None, 0),
+            (json!({"type": "text", "items": 1}), None, 0),
             (json!([1]), None, 0),
             (json!(null), None, 0),
         ];
