@@ -48,23 +48,23 @@ enum Collection<E: Commands> {
     ///
     /// DATA is a file of JSON lines with `name`, `schema` and `tests` (`valid`, `data`). Each schema is
     /// counted once: as right, or by the first thing that went wrong with it.
-    Maskbench(maskbench::Args),
+    Maskbench(Box<maskbench::Args>),
     /// Answers of any OpenAI-compatible endpoint under schemas: which it takes, which answers are valid, times
     ///
     /// DATA is a file of JSON lines with `schema` or `json_schema` and perhaps `name` (MaskBench,
     /// JSONSchemaBench), or a folder with a schema in each .json file. The endpoint is asked for each schema,
     /// and each answer is validated by the crate `jsonschema`.
-    Generate(generate::Args),
+    Generate(Box<generate::Args>),
     /// The official JSON Schema test suite
     ///
     /// DATA is a checkout of the suite: a folder with `tests/` and `remotes/`.
-    Suite(suite::Args),
+    Suite(Box<suite::Args>),
     /// Grammars, regular expressions or schemas with texts to accept and to reject
     ///
     /// DATA is a file of JSON lines with `regex`, `grammar` or `schema`, `accept`, `reject`, and perhaps
     /// `root`, or a folder of grammars, each in a folder of its own with grammar.ebnf, accept.txt and
     /// reject.txt.
-    Cases(cases::Args),
+    Cases(Box<cases::Args>),
     /// The collections: what they are, their licences and where people get them
     ///
     /// With PATH, recognises and counts what lies there, names broken lines, and says with which command it
@@ -83,7 +83,7 @@ enum Collection<E: Commands> {
     /// DATA is a file as for `maskbench`. Every engine walks the same tokens in a process of its own. The first
     /// run installs the other engines, with pip, into a folder of the user's cache. An engine that takes more
     /// than `--seconds` or `--memory-mb` for a schema has refused it.
-    Compare(compare::Args),
+    Compare(Box<compare::Args>),
     /// Answer the questions of `lexiform eval compare`
     #[command(hide = true)]
     CompareWorker,

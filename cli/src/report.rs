@@ -26,11 +26,12 @@ mod table;
 
 pub use baseline::{Baseline, Comparison};
 pub use destinations::{Destinations, FLAGS, write};
-pub use made::{CommandLine, memory, processor};
+pub use made::{CommandLine, memory, processor, quoted};
 pub use model::{
     Answer, Bar, Chart, Data, Failure, Made, Mood, Paragraph, Part, Report, Scale, Section, Series, Shape,
     Table,
 };
+pub use number::count;
 
 impl Report {
     /// Returns the report as an HTML page, which needs no other file.

@@ -171,7 +171,7 @@ fn failures_of_maskbench_have_places_and_commands() {
         .iter()
         .map(|section| section.title.as_str())
         .collect();
-    assert_eq!(titles, ["Coverage", "Times", "Growth"]);
+    assert_eq!(titles, ["Times", "Growth", "Coverage"]);
     assert!(
         report
             .html()

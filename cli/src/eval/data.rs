@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::failure::{Code, EXIT_CODES, Failure, Outcome};
+use crate::report::quoted;
 use crate::shown::output::Output;
 use crate::shown::paint::{bad, dim, good};
 use kind::Kind;
@@ -121,7 +122,7 @@ fn commands(part: &Part) -> Vec<String> {
     let full = commands.map(|command| {
         format!(
             "lexiform eval {}",
-            command.replace("DATA", &path).replace("2020-12", &draft)
+            command.replace("DATA", &quoted(&path)).replace("2020-12", &draft)
         )
     });
     full.collect()

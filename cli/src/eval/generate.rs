@@ -20,6 +20,7 @@ mod item;
 mod journal;
 mod judge;
 mod keywords;
+mod quality;
 mod record;
 mod retry;
 mod runner;
@@ -29,10 +30,10 @@ mod tally;
 mod tests;
 mod wire;
 
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::json;
 
 use self::collection::Collection;
 use self::endpoint::Endpoint;
@@ -46,7 +47,7 @@ use self::wire::{ConstraintField, Sampling};
 use super::panics::quietly;
 use super::verdict::Data;
 use crate::failure::{Code, EXIT_CODES, Failure, Outcome as Ended};
-use crate::report::{Made, Report};
+use crate::report::{Destinations, Made, Report};
 use crate::shown::output::{self, Output};
 use crate::shown::paint::{bad, dim, good};
 
@@ -56,6 +57,10 @@ use crate::shown::paint::{bad, dim, good};
 pub struct Args {
     #[command(flatten)]
     data: Data,
+    /// Ask tasks, whose answers can be right or wrong, in place of schemas: in any form that `lexiform eval
+    /// tasks` reads
+    #[arg(long, value_name = "PATH", group = "Data")]
+    tasks: Option<PathBuf>,
     /// The address of the API, as http://127.0.0.1:8000/v1
     #[arg(long, value_name = "URL")]
     endpoint: String,
@@ -101,6 +106,8 @@ pub struct Args {
     answers: Option<PathBuf>,
     #[command(flatten)]
     pub(super) output: Output,
+    #[command(flatten)]
+    destinations: Destinations,
 }
 
 /// What came of a run.
@@ -118,7 +125,8 @@ struct Run {
 /// The data cannot be read, the endpoint has no address, or answers cannot be kept.
 pub(super) fn run(args: &Args) -> Ended {
     let run = quietly(|| evaluate(args))?;
-    let code = publish(&run.report, args.output)?;
+    let (json, text) = (json!(run.report), text(&run.report));
+    let code = args.destinations.publish(run.report, args.output, &json, &text)?;
     if let (Some(text), false, false) = (&run.only, args.output.json, args.output.quiet) {
         output::out(&format!("\n{text}\n"))?;
     }
@@ -147,8 +155,11 @@ fn evaluate(args: &Args) -> Result<Run, Failure> {
 impl Args {
     /// Reads the collection, and drops what was not asked for.
     fn collection(&self) -> Result<Collection, Failure> {
-        let path = self.data.path();
-        let mut collection = collection::read(path, self.seed)?;
+        let path = self.path();
+        let mut collection = match &self.tasks {
+            Some(path) => collection::read_tasks(path, self.seed)?,
+            None => collection::read(path, self.seed)?,
+        };
         if let Some(missing) = self
             .only
             .iter()
@@ -162,6 +173,11 @@ impl Args {
         }
         collection.items.truncate(self.limit.unwrap_or(usize::MAX));
         Ok(collection)
+    }
+
+    /// Returns the place of the collection.
+    fn path(&self) -> &Path {
+        self.tasks.as_deref().unwrap_or_else(|| self.data.path())
     }
 
     /// Returns what is asked, in order: all arms of an item in turn, so that a run that is stopped has asked
@@ -236,9 +252,13 @@ impl Args {
         let tallies: Vec<Tally> = self.arms().iter().map(tally).collect();
         let title = format!("{} at {}", self.model, self.endpoint);
         let made = self.made(collection);
-        findings::report(made, title, &tallies, &pairs, |name, arm| {
+        let mut report = findings::report(made, title, &tallies, &pairs, |name, arm| {
             self.command(&["--arm", arm.name(), "--only", name])
-        })
+        });
+        if !collection.tasks.is_empty() {
+            quality::add(&mut report, &collection.tasks, &pairs, &self.command(&["--only"]));
+        }
+        report
     }
 
     fn made(&self, collection: &Collection) -> Made {
@@ -256,26 +276,24 @@ impl Args {
         );
         rest.extend(["--concurrency".to_owned(), self.concurrency.to_string()]);
         let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
-        let version = env!("CARGO_PKG_VERSION").to_owned();
         Made {
-            date: today(),
             command: self.command(&rest),
-            versions: vec![("lexiform".to_owned(), version)],
-            machine: Vec::new(),
             data: vec![collection.data.clone()],
+            ..Made::here()
         }
     }
 
     /// Returns the command with these settings and further arguments.
     fn command(&self, rest: &[&str]) -> String {
-        let data = self.data.path().display().to_string();
+        let data = self.path().display().to_string();
+        let kind = if self.tasks.is_some() { "--tasks" } else { "--data" };
         let (seed, max_tokens) = (self.seed.to_string(), self.max_tokens.to_string());
         let (temperature, constraint) = (self.temperature.to_string(), self.constraint.name());
         let mut words = vec!["lexiform", "eval", "generate"];
         words.extend(["--endpoint", &self.endpoint, "--model", &self.model]);
         words.extend(self.api_key_env.iter().flat_map(|name| ["--api-key-env", name]));
         words.extend([
-            "--data",
+            kind,
             &data,
             "--constraint",
             &constraint,
@@ -311,16 +329,6 @@ fn only_answer(jobs: &[Job<'_>], records: &Records) -> Option<String> {
         Outcome::Answered { answer, .. } => Some(answer.text.clone()),
         Outcome::Failed(_) => None,
     }
-}
-
-/// Prints a report. This is where it also goes to files.
-fn publish(report: &Report, output: Output) -> Ended {
-    let json = || serde_json::to_value(report).unwrap_or(Value::Null);
-    output.print(json, || text(report), String::new)?;
-    Ok(match report.failures.is_empty() {
-        true => Code::Fine,
-        false => Code::No,
-    })
 }
 
 /// The most failures that are listed in the terminal.
@@ -364,34 +372,4 @@ fn quoted(word: &str) -> String {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     }
-}
-
-/// Returns the day in the calendar of UTC, as `2026-11-28`.
-fn today() -> String {
-    let seconds = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs();
-    date(seconds / 86_400)
-}
-
-/// Returns the date of a day that is counted from 1970-01-01.
-fn date(mut day: u64) -> String {
-    let is_leap =
-        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let mut year = 1970;
-    while day >= 365 + u64::from(is_leap(year)) {
-        day -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(is_leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-        if day < length {
-            break;
-        }
-        day -= length;
-        month += 1;
-    }
-    format!("{year:04}-{month:02}-{:02}", day + 1)
 }

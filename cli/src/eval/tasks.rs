@@ -26,10 +26,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use self::ask::{Arm, questions};
-use self::given::{Given, given};
-use self::load::{Collection, Form, load};
-use self::results::Results;
+pub(crate) use self::ask::{Arm, questions};
+pub(crate) use self::given::Given;
+use self::given::given;
+pub(crate) use self::load::load;
+use self::load::{Collection, Form};
+pub(crate) use self::results::Results;
+pub(crate) use self::task::{Message, Task};
 use super::invent;
 use crate::failure::{Code, EXIT_CODES, Failure, Outcome};
 use crate::report::{Destinations, Made, Part, Report};

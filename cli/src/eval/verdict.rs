@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::report::{self, Answer, Mood, Table};
+use crate::report::{self, Answer, Mood, Table, count};
 
 /// Creates a progress bar on standard error; hidden if that is no terminal.
 pub(super) fn progress(total: usize) -> ProgressBar {
@@ -161,37 +161,37 @@ impl Counts {
 impl Counts {
     /// Answers what a reader asks first. `cases` and `texts` name what is counted, in the plural.
     pub(super) fn answers(&self, cases: &str, texts: &str) -> Vec<Answer> {
-        let all = self.all;
+        let all = count(self.all as usize);
         let answer = |question: String, times: u64, none: &str, some: String| Answer {
             question,
             answer: if times == 0 { none.to_owned() } else { some },
             mood: if times == 0 { Mood::Good } else { Mood::Bad },
         };
-        let wrong = all - self.right;
+        let share = |times: u64| format!("{} of {all} {cases}", count(times as usize));
         vec![
             answer(
                 format!("How many {cases} are right?"),
-                wrong,
+                self.all - self.right,
                 &format!("All {all}."),
-                format!("{} of {all} ({}).", self.right, percent(self.right, all)),
+                format!("{} ({}).", share(self.right), percent(self.right, self.all)),
             ),
             answer(
                 format!("Does it accept invalid {texts}?"),
                 self.let_through,
                 "Never.",
-                format!("In {} of {all} {cases}.", self.let_through),
+                format!("In {}.", share(self.let_through)),
             ),
             answer(
                 format!("Does it refuse valid {texts}?"),
                 self.refused,
                 "Never.",
-                format!("In {} of {all} {cases}.", self.refused),
+                format!("In {}.", share(self.refused)),
             ),
             answer(
                 "What does not compile?".to_owned(),
                 self.does_not_compile,
                 "Everything compiles.",
-                format!("{} of {all} {cases}.", self.does_not_compile),
+                format!("{}.", share(self.does_not_compile)),
             ),
         ]
     }
@@ -213,15 +213,16 @@ pub(super) fn coverage<'a>(
         "refuse valid",
         "accept invalid",
     ];
+    let cell = |times: u64| count(times as usize);
     let rows = groups.map(|(name, counts)| {
         vec![
             name.clone(),
-            counts.all.to_string(),
-            counts.right.to_string(),
+            cell(counts.all),
+            cell(counts.right),
             percent(counts.right, counts.all),
-            counts.does_not_compile.to_string(),
-            counts.refused.to_string(),
-            counts.let_through.to_string(),
+            cell(counts.does_not_compile),
+            cell(counts.refused),
+            cell(counts.let_through),
         ]
     });
     Table {

@@ -26,6 +26,10 @@ const SHARES: [(f64, &str); 9] = [
     (1.0, "all (maximum)"),
 ];
 
+/// What people must know to read a distribution.
+const SCALE_OF_SHARES: &str = "<p class=\"note\">A curve says which share of the samples is at most so large. \
+     Its upper part is stretched: 90%, 99% and 99.9% are as far apart.</p>\n";
+
 /// Writes a plot with its legend and its table.
 pub(super) fn html(chart: &Chart) -> String {
     let mut html = format!(
@@ -34,6 +38,9 @@ pub(super) fn html(chart: &Chart) -> String {
     );
     html.push_str(&legend(chart));
     html.push_str(&plot(chart).0);
+    if matches!(chart.shape, Shape::Distribution { .. }) {
+        html.push_str(SCALE_OF_SHARES);
+    }
     let _ = write!(
         html,
         "<details><summary>The figures as a table</summary>\n{}</details>\n</figure>\n",

@@ -7,7 +7,7 @@ mod sums;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use command::CommandLine;
+pub use command::{CommandLine, quoted};
 pub use machine::{memory, processor};
 
 use super::model::{Data, Made};

@@ -43,7 +43,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// Writes a whole number with separators of thousands.
-pub(super) fn count(value: usize) -> String {
+pub fn count(value: usize) -> String {
     grouped(&value.to_string())
 }
 

@@ -12,8 +12,10 @@ use super::markup;
 use super::model::{Bar, Chart, Series};
 use super::number::{number, percent, short};
 use axis::Axis;
-pub(super) use canvas::LOOKS;
 use canvas::{Canvas, FINE, Role};
+
+/// The number of series that look different.
+pub(super) const LOOKS: usize = canvas::LOOKS;
 
 /// The size of a plot. On a telephone it is shown about as large as this.
 pub(super) const WIDTH: u32 = 400;

@@ -8,6 +8,9 @@ use super::number::count;
 
 /// The rows that are shown at most; JSON has all.
 const MOST_ROWS: usize = 400;
+/// The rows that a page shows at once, unless only a few more follow.
+const VISIBLE_ROWS: usize = 15;
+const FEW: usize = 5;
 
 /// Returns the sentence that says how many rows are not shown; empty if all are.
 fn rest(table: &Table) -> String {
@@ -17,14 +20,40 @@ fn rest(table: &Table) -> String {
     }
 }
 
-/// Writes a table for a page.
+/// Writes a table for a page. Only its first rows are visible at once, so that what follows is found.
 pub(super) fn html(table: &Table) -> String {
-    let mut html = String::from("<div class=\"table\"><table>\n");
-    if !table.title.is_empty() {
-        let _ = writeln!(html, "<caption>{}</caption>", markup::html(&table.title));
+    let rows = &table.rows[..table.rows.len().min(MOST_ROWS)];
+    let visible = if rows.len() > VISIBLE_ROWS + FEW {
+        VISIBLE_ROWS
+    } else {
+        rows.len()
+    };
+    let (first, more) = rows.split_at(visible);
+    let mut html = rows_html(&table.title, &table.columns, first);
+    if !more.is_empty() {
+        let _ = write!(
+            html,
+            "<details><summary>{} more rows</summary>\n{}</details>\n",
+            count(more.len()),
+            rows_html("", &table.columns, more)
+        );
     }
-    let heads = table
-        .columns
+    for note in [table.note.clone(), rest(table)]
+        .iter()
+        .filter(|note| !note.is_empty())
+    {
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::html(note));
+    }
+    // One element, whatever it consists of, so that a page can place it.
+    format!("<div>\n{html}</div>\n")
+}
+
+fn rows_html(title: &str, columns: &[String], rows: &[Vec<String>]) -> String {
+    let mut html = String::from("<div class=\"table\"><table>\n");
+    if !title.is_empty() {
+        let _ = writeln!(html, "<caption>{}</caption>", markup::html(title));
+    }
+    let heads = columns
         .iter()
         .map(|name| format!("<th scope=\"col\">{}</th>", markup::html(name)));
     let _ = writeln!(
@@ -32,7 +61,7 @@ pub(super) fn html(table: &Table) -> String {
         "<thead><tr>{}</tr></thead>\n<tbody>",
         heads.collect::<String>()
     );
-    for row in table.rows.iter().take(MOST_ROWS) {
+    for row in rows {
         let cells = row.iter().enumerate().map(|(column, cell)| {
             let cell = markup::html(cell);
             match column {
@@ -43,12 +72,6 @@ pub(super) fn html(table: &Table) -> String {
         let _ = writeln!(html, "<tr>{}</tr>", cells.collect::<String>());
     }
     html.push_str("</tbody>\n</table></div>\n");
-    for note in [table.note.clone(), rest(table)]
-        .iter()
-        .filter(|note| !note.is_empty())
-    {
-        let _ = writeln!(html, "<p class=\"note\">{}</p>", markup::html(note));
-    }
     html
 }
 

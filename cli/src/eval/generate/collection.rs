@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::item::{Item, Message};
+use super::item::{Arm, Item, Judged, Message};
 use super::{judge, keywords};
 use crate::eval::hash;
+use crate::eval::tasks::{self, Task, questions};
 use crate::failure::{Failure, read_text};
 use crate::report::Data;
 
@@ -31,6 +32,8 @@ pub(super) struct Collection {
     pub(super) data: Data,
     /// The items, in an order that depends only on the seed and their names.
     pub(super) items: Vec<Item>,
+    /// The tasks that the items ask, if their answers can be right or wrong.
+    pub(super) tasks: Vec<Task>,
 }
 
 /// A schema with its name, its part of the collection, and the place from which it was read.
@@ -62,9 +65,55 @@ pub(super) fn read(path: &Path, seed: u64) -> Result<Collection, Failure> {
             )));
         }
     }
-    let mut items: Vec<Item> = entries.into_iter().map(item).collect();
+    let items = entries.into_iter().map(item).collect();
+    Ok(Collection {
+        data,
+        items: shuffled(items, seed),
+        tasks: Vec::new(),
+    })
+}
+
+/// Reads tasks, whose answers can be right or wrong.
+///
+/// # Errors
+/// A file cannot be read or has broken records, or there are no tasks.
+pub(super) fn read_tasks(path: &Path, seed: u64) -> Result<Collection, Failure> {
+    let tasks = tasks::load(path, None)?.tasks;
+    if tasks.is_empty() {
+        return Err(Failure::message(format!("{} has no tasks", path.display())));
+    }
+    let items = tasks.iter().map(item_of_task).collect();
+    Ok(Collection {
+        data: Data::summed(path)?,
+        items: shuffled(items, seed),
+        tasks,
+    })
+}
+
+fn shuffled(mut items: Vec<Item>, seed: u64) -> Vec<Item> {
     items.sort_by_cached_key(|item| hash::sum(format!("{seed}:{}", item.name).as_bytes()));
-    Ok(Collection { data, items })
+    items
+}
+
+/// Asks a task. Whether its answer is right is judged later, over all answers; here only whether it is valid.
+fn item_of_task(task: &Task) -> Item {
+    let messages = |arm| {
+        let mut asked = questions(std::slice::from_ref(task), arm);
+        asked.next().map(|question| question.messages).unwrap_or_default()
+    };
+    let schema = task.schema.clone().map(Arc::new);
+    Item {
+        name: task.name.clone(),
+        split: task.kind.clone(),
+        keywords: schema.as_deref().map(keywords::of).unwrap_or_default(),
+        untold: messages(Arm::Free),
+        told: messages(Arm::Told),
+        judge: match &schema {
+            Some(schema) => judge::of_schema(Arc::clone(schema)),
+            None => Box::new(|_| Judged::valid()),
+        },
+        schema,
+    }
 }
 
 fn item(entry: Entry) -> Item {

@@ -62,7 +62,7 @@ fn failure(record: &Record, command: &impl Fn(&str, Arm) -> String) -> Option<Fa
         Outcome::Failed(fault) => (fault.kind.name().replace('_', " "), fault.reason.clone()),
     };
     Some(Failure {
-        case: format!("{} ({})", record.name, record.arm.name()),
+        case: record.case(),
         what,
         reason,
         command: command(&record.name, record.arm),

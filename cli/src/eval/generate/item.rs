@@ -6,9 +6,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub(crate) use crate::eval::tasks::{Arm, Message};
 
 /// A question to a model, with its judge.
 pub(crate) struct Item {
@@ -29,13 +30,6 @@ pub(crate) struct Item {
 
 /// The function that judges the text of an answer.
 pub(crate) type Judge = Box<dyn Fn(&str) -> Judged + Send + Sync>;
-
-/// A message of a conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Message {
-    pub(crate) role: &'static str,
-    pub(crate) content: String,
-}
 
 /// The verdict on an answer, with the place and the reason if it is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,32 +53,6 @@ pub(crate) enum Verdict {
     Unjudged,
 }
 
-/// The conditions under which a question is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Arm {
-    /// The schema is in the prompt, and constrains the answer
-    Both,
-    /// The schema constrains the answer, and the model is not told it
-    Constrained,
-    /// The schema is in the prompt only
-    Told,
-    /// Neither
-    Free,
-}
-
-impl Message {
-    pub(crate) fn system(content: impl Into<String>) -> Self {
-        let (role, content) = ("system", content.into());
-        Self { role, content }
-    }
-
-    pub(crate) fn user(content: impl Into<String>) -> Self {
-        let (role, content) = ("user", content.into());
-        Self { role, content }
-    }
-}
-
 impl Judged {
     pub(crate) fn valid() -> Self {
         Self::new(Verdict::Valid, "", "")
@@ -95,27 +63,6 @@ impl Judged {
             verdict,
             place: place.into(),
             reason: reason.into(),
-        }
-    }
-}
-
-impl Arm {
-    /// Returns `true` if the schema constrains the answer.
-    pub(crate) fn constrains(self) -> bool {
-        matches!(self, Arm::Both | Arm::Constrained)
-    }
-
-    /// Returns `true` if the schema is in the prompt.
-    pub(crate) fn tells(self) -> bool {
-        matches!(self, Arm::Both | Arm::Told)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Arm::Both => "both",
-            Arm::Constrained => "constrained",
-            Arm::Told => "told",
-            Arm::Free => "free",
         }
     }
 }

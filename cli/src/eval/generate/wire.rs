@@ -93,12 +93,6 @@ impl ConstraintField {
     }
 }
 
-impl Message {
-    fn json(&self) -> Value {
-        json!({"role": self.role, "content": self.content})
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

@@ -14,7 +14,7 @@ impl Results {
     pub(super) fn report(&self, made: Made) -> Report {
         let figures = self.figures();
         let answers = self.answers(&figures);
-        let sections = vec![self.coverage(), self.times(&figures), self.growth()];
+        let sections = vec![self.times(&figures), self.growth(), self.coverage()];
         Report {
             kind: "maskbench".to_owned(),
             title: "Masks and compiles on MaskBench".to_owned(),

@@ -9,21 +9,23 @@
 //! | `both` | yes | yes |
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::task::{Message, Task};
 
 /// A way of asking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Arm {
+    /// The schema is in the prompt, and constrains the answer
+    Both,
+    /// The schema constrains the answer, and the model is not told it
+    Constrained,
+    /// The schema is in the prompt only
+    Told,
     /// Instructions only
     Free,
-    /// The schema in the prompt
-    Told,
-    /// The schema as a constraint, not shown
-    Constrained,
-    /// The schema as a constraint and in the prompt
-    Both,
 }
 
 /// A task as it is asked.
@@ -46,11 +48,13 @@ impl Arm {
         }
     }
 
-    fn is_told(self) -> bool {
+    /// Returns `true` if the schema is in the prompt.
+    pub(crate) fn tells(self) -> bool {
         matches!(self, Self::Told | Self::Both)
     }
 
-    fn is_constrained(self) -> bool {
+    /// Returns `true` if the schema constrains the answer.
+    pub(crate) fn constrains(self) -> bool {
         matches!(self, Self::Constrained | Self::Both)
     }
 }
@@ -73,7 +77,7 @@ fn question(task: &Task, arm: Arm) -> Question {
     if !task.tools.is_empty() {
         instruct(&mut messages, &about_tools(&task.tools));
     }
-    if let (true, Some(schema)) = (arm.is_told(), &task.schema)
+    if let (true, Some(schema)) = (arm.tells(), &task.schema)
         && let Some(last) = messages.iter_mut().rfind(|it| it.role == "user")
     {
         last.content += &format!("\n\nAnswer with JSON that is valid under this JSON Schema:\n{schema}");
@@ -82,7 +86,7 @@ fn question(task: &Task, arm: Arm) -> Question {
         name: task.name.clone(),
         arm,
         messages,
-        schema: task.schema.clone().filter(|_| arm.is_constrained()),
+        schema: task.schema.clone().filter(|_| arm.constrains()),
     }
 }
 

@@ -16,10 +16,10 @@ const UNNAMED: &str = "answers";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Given {
     /// The index of the task.
-    pub(super) task: usize,
+    pub(crate) task: usize,
     /// The way of asking, or the program that answered.
-    pub(super) arm: String,
-    pub(super) text: String,
+    pub(crate) arm: String,
+    pub(crate) text: String,
 }
 
 /// Reads answers from JSON lines with `name`, `text` and perhaps `arm`. Other fields are for their owner.

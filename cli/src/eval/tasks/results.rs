@@ -69,7 +69,7 @@ impl<'a> Results<'a> {
     }
 
     /// Judges answers. Arms are in the order in which they first occur.
-    pub(super) fn judged(tasks: &'a [Task], answers: &[Given]) -> Self {
+    pub(crate) fn judged(tasks: &'a [Task], answers: &[Given]) -> Self {
         let mut results = Self::new(tasks);
         for answer in answers {
             let verdict = tasks[answer.task].judge(&answer.text);

@@ -119,7 +119,14 @@ impl Defect {
 }
 
 impl Message {
-    pub(super) fn user(content: impl Into<String>) -> Self {
+    pub(crate) fn system(content: impl Into<String>) -> Self {
+        Self {
+            role: "system".to_owned(),
+            content: content.into(),
+        }
+    }
+
+    pub(crate) fn user(content: impl Into<String>) -> Self {
         Self {
             role: "user".to_owned(),
             content: content.into(),

@@ -96,7 +96,7 @@ fn shown(word: &str) -> String {
 }
 
 /// Quotes a word for a shell, if it needs quotes.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+%@…".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

@@ -20,7 +20,7 @@ use crate::report::markup;
 pub(super) const FINE: i32 = 10;
 
 /// The number of series that look different.
-pub(in crate::report) const LOOKS: usize = 8;
+pub(super) const LOOKS: usize = 8;
 
 /// What a line or a text is for; the style sheet has a class for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,42 @@
+//! Whether the answers to tasks are right, beside whether they are valid.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::findings::Pair;
+use super::record::Outcome;
+use crate::eval::tasks::{Given, Results, Task};
+use crate::report::Report;
+
+/// Adds the judgement of all answers to a report. `command` shows a task with its answers again, without the
+/// name of the task.
+///
+/// Answers that nothing constrained are not failures of the run because they are not valid: they are right or
+/// wrong like all others.
+pub(super) fn add(report: &mut Report, tasks: &[Task], records: &[Pair<'_>], command: &str) {
+    let numbers: HashMap<&str, usize> = tasks.iter().map(|task| task.name.as_str()).zip(0..).collect();
+    let given = records.iter().filter_map(|(item, record)| match &record.outcome {
+        Outcome::Answered { answer, .. } => Some(Given {
+            task: *numbers.get(item.name.as_str())?,
+            arm: record.arm.name().to_owned(),
+            text: answer.text.clone(),
+        }),
+        Outcome::Failed(_) => None,
+    });
+    let given: Vec<Given> = given.collect();
+    let quality = Results::judged(tasks, &given).report(command);
+    let free: HashSet<String> = records
+        .iter()
+        .filter(|(item, record)| item.schema.is_none() || !record.arm.constrains())
+        .filter(|(_, record)| matches!(record.outcome, Outcome::Answered { .. }))
+        .map(|(_, record)| record.case())
+        .collect();
+    report.failures.retain(|failure| !free.contains(&failure.case));
+    report.failures.extend(quality.failures);
+    report.answers.splice(0..0, quality.answers);
+    report.sections.splice(0..0, quality.sections);
+    report
+        .figures
+        .insert("quality".to_owned(), Value::Object(quality.figures));
+}
