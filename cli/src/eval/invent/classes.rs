@@ -410,7 +410,7 @@ fn admission(draw: &mut Draw) -> Case {
         "free"
     } else if is_monday {
         "full"
-    } else if age < 16 || age >= 65 || (is_student && age < 27) {
+    } else if !(16..65).contains(&age) || (is_student && age < 27) {
         "reduced"
     } else {
         "full"

@@ -251,7 +251,7 @@ impl Wanted {
             .collect();
         let mut owners = matching(&right, got.len());
         let mut compared = Compared::default();
-        for index in 0..wanted.len() {
+        for (index, value) in wanted.iter().enumerate() {
             if let Some(other) = owners.iter().position(|owner| *owner == Some(index)) {
                 compared.add(item(index, other));
                 continue;
@@ -270,7 +270,7 @@ impl Wanted {
                 }
                 None => {
                     let (at, place) = (below(at, &index.to_string()), below(place, &index.to_string()));
-                    compared.add(self.compare(&wanted[index], None, &at, &place));
+                    compared.add(self.compare(value, None, &at, &place));
                 }
             }
         }
