@@ -1,16 +1,17 @@
 //! A fixed set of compiles and masks, whose instructions are counted: `cargo xtask counts`.
 //!
 //! Times differ by a tenth from run to run, so that a slow change goes unseen; counts of instructions
-//! differ by a thousandth. This program does the work, and valgrind's callgrind counts the instructions within
-//! each call of [`counted`]. `xtask/src/counts.rs` reads the counts and compares them with
+//! differ by a thousandth. This program does the work, and valgrind's callgrind counts the instructions
+//! within each call of [`counted`]. `xtask/src/check/counts.rs` reads the counts and compares them with
 //! `benches/record/counts.tsv`. The names of the counted parts are printed in their order.
 //!
 //! ```text
-//!   schemas/, grammars/, benches/counts/ ──► for each: compile; a step and a mask for each token of its valid texts
+//!   schemas/, grammars/, benches/counts/ ──► for each: compile; step and mask for each token of its texts
 //! ```
 //!
-//! All of it is in this repository, so that the counts are the same everywhere: also the vocabulary, that of the
-//! demo model. Each source is compiled by a compiler that is primed with JSON and knows no other source.
+//! All of it is in this repository, so that the counts are the same everywhere: also the vocabulary, which is
+//! that of the demo model. Each source is compiled by a compiler that is primed with JSON and knows no other
+//! source.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

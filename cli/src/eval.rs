@@ -49,7 +49,7 @@ enum Collection<E: Commands> {
     /// DATA is a file of JSON lines with `name`, `schema` and `tests` (`valid`, `data`). Each schema is
     /// counted once: as right, or by the first thing that went wrong with it.
     Maskbench(Box<maskbench::Args>),
-    /// Answers of any OpenAI-compatible endpoint under schemas: which it takes, which answers are valid, times
+    /// Answers of any OpenAI-compatible endpoint under schemas: how many are valid, and how fast
     ///
     /// DATA is a file of JSON lines with `schema` or `json_schema` and perhaps `name` (MaskBench,
     /// JSONSchemaBench), or a folder with a schema in each .json file. The endpoint is asked for each schema,
@@ -80,9 +80,9 @@ enum Collection<E: Commands> {
     Render(render::Args),
     /// Lexiform beside llguidance, XGrammar, outlines-core and lm-format-enforcer, on MaskBench
     ///
-    /// DATA is a file as for `maskbench`. Every engine walks the same tokens in a process of its own. The first
-    /// run installs the other engines, with pip, into a folder of the user's cache. An engine that takes more
-    /// than `--seconds` or `--memory-mb` for a schema has refused it.
+    /// DATA is a file as for `maskbench`. Every engine walks the same tokens in a process of its own. The
+    /// first run installs the other engines, with pip, into a folder of the user's cache. An engine that takes
+    /// more than `--seconds` or `--memory-mb` for a schema has refused it.
     Compare(Box<compare::Args>),
     /// Answer the questions of `lexiform eval compare`
     #[command(hide = true)]

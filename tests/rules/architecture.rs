@@ -422,10 +422,11 @@ fn the_kernels_know_the_law_and_nothing_above_it() {
     assert_none(&problems);
 }
 
-/// Where structures become JSON: the answers of the service, and the reports of evaluations with their files of
-/// answers, which this program alone writes and reads again.
-const SERIALIZERS: [&str; 4] = [
+/// Where structures become JSON: the answers of the service, and the reports of evaluations with their files
+/// of answers, which this program alone writes and reads again.
+const SERIALIZERS: [&str; 5] = [
     "server/src/wire",
+    "cli/src/eval/compare/protocol.rs",
     "cli/src/report/model.rs",
     "cli/src/eval/generate",
     "cli/src/eval/tasks/ask.rs",

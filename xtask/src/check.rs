@@ -1,6 +1,7 @@
 //! `cargo xtask check`: everything that a reviewer should not have to look for.
 
 pub(crate) mod card;
+pub(crate) mod counts;
 pub(crate) mod docs;
 mod kernels;
 mod licences;
@@ -9,7 +10,7 @@ pub(crate) mod loom;
 use crate::process::{Failure, cargo, code, line, quiet_output, succeeds};
 use crate::tally::Tally;
 use crate::test::programs::BUILT;
-use crate::{counts, setup};
+use crate::setup;
 use std::process::ExitCode;
 
 /// One check: its name in the report, and the function that runs it.

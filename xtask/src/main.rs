@@ -14,7 +14,6 @@ mod bench;
 mod check;
 mod clients;
 mod container;
-mod counts;
 mod fuzz;
 mod help;
 mod options;
@@ -64,7 +63,7 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "attack" => attack::run(rest),
         "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
-        "counts" => counts::run(rest),
+        "counts" => check::counts::run(rest),
         "card" => check::card::run(rest),
         "soak" => soak::run(rest),
         "docs" => no_arguments(rest).and_then(|()| check::docs::run()),

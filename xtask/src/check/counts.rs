@@ -2,8 +2,8 @@
 //! the last record.
 //!
 //! ```text
-//!   benches/counts.rs ──valgrind (callgrind)──► a dump for each counted part ──► counts ──┬─► benches/record/counts.tsv
-//!                                                                                         └─► what takes more
+//!   benches/counts.rs ──callgrind──► a dump for each counted part ──► counts ──┬─► benches/record/counts.tsv
+//!                                                                              └─► what takes more
 //! ```
 //!
 //! The program is built with the profile of the tests, which every check has built already. Its counts are not
@@ -11,8 +11,8 @@
 //! the version of the compiler, so that a record of another version is not compared.
 //!
 //! A few parts take up to a half more in some processes than in others, since names of languages are hashed
-//! with keys that each process draws. So the record holds the largest of three counts, and a part is worse only
-//! if the smallest of three exceeds it.
+//! with keys that each process draws. So the record holds the largest of three counts, and a part is worse
+//! only if the smallest of three exceeds it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,8 +58,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     Ok(code(holds(&read()?.counts)?))
 }
 
-/// Compares the counts with the record, as a check. Without valgrind, or with another compiler than that of the
-/// record, the check is skipped.
+/// Compares the counts with the record, as a check. Without valgrind, or with another compiler than that of
+/// the record, the check is skipped.
 pub(crate) fn check() -> Result<Tally, Failure> {
     if !has_valgrind() {
         eprintln!("xtask: instructions are not counted: valgrind is not installed (package valgrind)");
