@@ -66,6 +66,8 @@ struct Limits {
     max_context: usize,
     /// The number of positions in the cache.
     slots: usize,
+    /// The number of tokens that the draft model reads, if its rows can be contrasted with.
+    draft_context: Option<usize>,
     max_branches: usize,
     vocab_size: usize,
     vocabulary: Arc<Vocabulary>,
@@ -155,9 +157,10 @@ impl Engine {
         check_config(config)?;
         let queue = Arc::new(Room::new(config.max_waiting));
         let slots = config.blocks.saturating_mul(config.block_size);
-        let limits = Limits {
+        let mut limits = Limits {
             max_context: parts.model.max_positions().min(slots),
             slots,
+            draft_context: None,
             max_branches: config.max_branches,
             vocab_size: parts.model.vocab_size(),
             vocabulary: parts.vocabulary.clone(),
@@ -166,6 +169,7 @@ impl Engine {
         };
         let meters = Arc::<Meters>::default();
         let core = Core::new(parts, meters.clone())?;
+        limits.draft_context = core.draft_context().map(|context| context.min(slots));
         let shared = Arc::new(Shared {
             stats: Mutex::default(),
             meters,
@@ -220,6 +224,12 @@ impl Engine {
     /// Returns the maximum number of tokens of a prompt and its answer together.
     pub fn max_context(&self) -> usize {
         self.shared.limits.max_context
+    }
+
+    /// Returns the maximum number of tokens of a prompt and its answer together that can be contrasted with
+    /// the draft model; `None` if there is no draft model that predicts the model's tokens one by one.
+    pub fn draft_context(&self) -> Option<usize> {
+        self.shared.limits.draft_context
     }
 
     /// Returns why no request can have [`Request::batch_invariant`], or `None` if requests can.
@@ -337,7 +347,12 @@ impl Engine {
             max_tokens,
             (limits.max_context, limits.vocab_size),
         )?;
-        check_contrast(request, (limits.max_context, limits.vocab_size), limits.slots)?;
+        let (slots, draft_context) = (limits.slots, limits.draft_context);
+        check_contrast(
+            request,
+            (limits.max_context, limits.vocab_size),
+            (slots, draft_context),
+        )?;
         law::warper(request)?;
         match &request.constraints.grammar {
             // Equal vocabularies would do, but comparing all tokens for each request would be too slow.

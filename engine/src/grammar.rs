@@ -8,6 +8,7 @@
 //! All inputs and outputs are plain data ([`outlook`], [`reply`]), so any thread can do the work.
 
 pub(crate) mod drafters;
+mod drawn;
 pub(crate) mod masks;
 pub(crate) mod outlook;
 pub(crate) mod reply;

@@ -62,10 +62,10 @@ pub use model::scripted::{Script, ScriptedModel};
 pub use model::{Feed, Model, SlotMoves};
 pub use request::options::{MOST_OPTION_TOKENS, Options, OptionsError, Weighed};
 pub use request::{
-    AnswerLimits, Candidate, Candidates, Constraints, ContrastPrompt, Contrasted, Diagnostics, Drafted, Draw,
-    Event, Fate, Feature, Finish, LogprobsOf, Method, OnBudget, Origin, Outcome, Particle, PenaltyScope,
-    Preamble, Prompt, Reporting, Request, Sampling, Search, Speculation, Steered, Task, Tilt, Verification,
-    Watched, Weigh, conflicts, support,
+    AmateurRows, AnswerLimits, Candidate, Candidates, Constraints, ContrastWith, Contrasted, Diagnostics,
+    Drafted, Draw, Event, Fate, Feature, Finish, LogprobsOf, Method, OnBudget, Origin, Outcome, Particle,
+    PenaltyScope, Preamble, Prompt, Reporting, Request, Sampling, Search, Speculation, Steered, Task, Tilt,
+    Verification, Watched, Weigh, conflicts, support,
 };
 pub use sequence::job::Sink;
 pub use speculation::class::{JsonReader, StateClass};

@@ -32,7 +32,7 @@ pub use answer::{
     Candidate, Candidates, Contrasted, Diagnostics, Drafted, Event, Fate, Finish, Origin, Outcome, Particle,
     Steered,
 };
-pub use sampling::{ContrastPrompt, PenaltyScope, Preamble, Sampling};
+pub use sampling::{AmateurRows, ContrastWith, PenaltyScope, Preamble, Sampling};
 pub use search::Search;
 pub use speculation::{Speculation, Verification};
 use std::time::{Duration, Instant};

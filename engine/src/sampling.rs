@@ -32,11 +32,12 @@ use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::logits::{Logits, Row as Read};
 use crate::request::driver::{Latest, Look, Ranked, Weight};
-use crate::request::{Candidates, LogprobsOf, Verification, law};
+use crate::request::{Candidates, LogprobsOf, law};
 use crate::sequence::past::Past;
 use crate::sequence::{Phase, Sequence};
 use crate::speculation::draft::Draft;
 use crate::speculation::draft::path;
+use crate::speculation::row::DraftRow;
 use asking::Asking;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_law::draft;
@@ -141,7 +142,7 @@ pub(crate) fn can_stay(sequence: &Sequence) -> bool {
     };
     let is_sampled = |draft: &Draft| draft.proposal.is_sampled();
     asks_nothing
-        && sequence.amateur.is_none()
+        && sequence.request.sampling.contrast.is_none()
         && sequence.request.reporting.candidates.is_none()
         && !law::wants_entropy(&sequence.request)
         && sequence.phase == Phase::Drawing
@@ -168,7 +169,7 @@ pub(crate) fn draw(
 
 /// Walks down the tree of the sequence's drafts along the tokens that were drawn after each of them.
 fn walk_along(sequence: &mut Sequence, drawn: &[Option<Drawn>]) -> Drawing {
-    let nodes: Vec<Node<State>> = sequence.draft.drafts.iter().map(node).collect();
+    let nodes: Vec<Node<State, DraftRow>> = sequence.draft.drafts.iter().map(node).collect();
     let (walk, drafts) = (&mut sequence.draw.walk, &sequence.draft.drafts);
     let step = |node: Option<NodeId>| {
         if node.is_some_and(|node| drafts[node].is_last) {
@@ -251,7 +252,7 @@ fn draw_from(
     );
     let past = Past::new(&sequence.text.tokens, prompt, sparing);
     let warper = &sequence.draw.warper;
-    let nodes: Vec<Node<State>> = sequence.draft.drafts.iter().map(node).collect();
+    let nodes: Vec<Node<State, DraftRow>> = sequence.draft.drafts.iter().map(node).collect();
     let row = |node: Option<NodeId>| {
         if node.is_some_and(|node| sequence.draft.drafts[node].is_last) {
             return Ok(None);
@@ -369,16 +370,6 @@ pub(crate) fn rank(
     }
 }
 
-/// Returns how the draft model's tokens are verified. At temperature 0 all ways are equivalent, and the
-/// global law's draws involve more than the choice of a token.
-pub(crate) fn verification(sequence: &Sequence) -> Verification {
-    let by_residual = sequence.draw.walk.is_certain() && !sequence.is_asked() && !sequence.is_watched();
-    match by_residual && !sequence.draw.warper.is_greedy() {
-        true => sequence.request.speculation.verification,
-        false => Verification::DrawOnce,
-    }
-}
-
 /// Weighs the options that were fed after the sequence: for each row, what may follow it.
 pub(crate) fn weigh(
     sequence: &Sequence,
@@ -389,7 +380,7 @@ pub(crate) fn weigh(
 }
 
 /// Returns a draft as a node of a tree.
-fn node(draft: &Draft) -> Node<State> {
+fn node(draft: &Draft) -> Node<State, DraftRow> {
     Node {
         token: draft.token,
         parent: draft.parent,

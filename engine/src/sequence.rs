@@ -100,7 +100,7 @@ impl Sequence {
             },
             phase: Phase::Waiting,
             text: TextState::new(&request.prompt.tokens),
-            amateur: request.sampling.contrast.as_ref().map(Amateur::new),
+            amateur: request.sampling.contrast.as_ref().and_then(Amateur::of),
             grammar: GrammarState::new(&request),
             draft: DraftState::new(&mut request),
             draw: DrawState::new(Sparing::of(&request, &warper), warper, walk),

@@ -6,8 +6,10 @@
 
 pub(crate) mod class;
 pub(crate) mod draft;
+pub(crate) mod draws;
 pub(crate) mod journal;
 pub(crate) mod policy;
+pub(crate) mod row;
 pub(crate) mod shaping;
 pub(crate) mod store;
 pub(crate) mod window;

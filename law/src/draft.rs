@@ -38,5 +38,5 @@ pub use predict::{
     Candidate, Combined, Consensus, Context, CorpusError, Layer, NGrams, Observation, Phrases, Predictor,
     Recycling, Retrieval, StateKeyed, Suffixes, Trigram, Union,
 };
-pub use shape::{BestFirst, Chain, OptTree, Sampled, Sequoia, Shape, Stop, Template};
+pub use shape::{BestFirst, Chain, Here, OptTree, Sampled, Sequoia, Shape, Stop, Template};
 pub use tree::{Draft, Node, NodeId, Origin, Proposal};

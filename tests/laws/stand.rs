@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use lexiform_law::draft::{
-    Candidate, Constraint, Context, Draft, NGrams, Node, NodeId, Observation, Origin, Predictor, Proposal,
-    Sampled, Template, Text,
+    Candidate, Constraint, Context, Draft, Here, NGrams, Node, NodeId, Observation, Origin, Predictor,
+    Proposal, Sampled, Template, Text,
 };
 use lexiform_law::verify::{Next, tree};
 use lexiform_law::{
@@ -227,7 +227,9 @@ fn law(task: &Task, how: How) -> BTreeMap<Word, Exact> {
     let store = store(task, &prefixes(task));
     let shape = Sampled {
         template: Template::new(TREE.to_vec()).expect("a tree"),
-        weigh: |_: Option<(&Words<'_>, u32)>, _: usize, candidate: &Candidate| weigh(candidate.chance),
+        weigh: |_: Here<'_, Words<'_>>, found: &[Candidate]| {
+            found.iter().map(|found| weigh(found.chance)).collect::<Vec<_>>()
+        },
     };
     law_of(|chooser| {
         let draw =
@@ -270,8 +272,12 @@ fn an_accurate_store_is_always_accepted_and_the_likeliest_tokens_are_not() {
     };
     let shape = Sampled {
         template: chain.clone(),
-        weigh: |at: Option<(&Words<'_>, u32)>, _: usize, candidate: &Candidate| {
-            at.map_or_else(Exact::zero, |(_, state)| row_at(state, candidate.token))
+        weigh: |here: Here<'_, Words<'_>>, found: &[Candidate]| {
+            let (_, state) = here.at.expect("a constraint");
+            found
+                .iter()
+                .map(|found| row_at(state, found.token))
+                .collect::<Vec<_>>()
         },
     };
     let sampled = law_of(|chooser| {
@@ -302,12 +308,12 @@ fn a_token_that_the_mask_of_the_verification_forbids_has_no_weight() {
     let (store, words) = (store(&task, &prefixes(&task)), Words(&task));
     let shape = Sampled {
         template: Template::new(TREE.to_vec()).expect("a tree"),
-        weigh: |_: Option<(&Words<'_>, u32)>, depth: usize, candidate: &Candidate| match (
-            depth,
-            candidate.token,
-        ) {
-            (0, 1) => Exact::zero(),
-            _ => weigh(candidate.chance),
+        weigh: |here: Here<'_, Words<'_>>, found: &[Candidate]| {
+            let weigh = |found: &Candidate| match (here.path.len(), found.token) {
+                (0, 1) => Exact::zero(),
+                _ => weigh(found.chance),
+            };
+            found.iter().map(weigh).collect::<Vec<_>>()
         },
     };
     let drafts = law_of(|chooser| {

@@ -327,25 +327,32 @@ pub(super) fn check_prompt(
     }
 }
 
-/// Checks the prompt that an answer is contrasted with. Both texts must fit into the cache, which has this
-/// many slots.
-pub(super) fn check_contrast(request: &Request, limits: (usize, usize), slots: usize) -> Result<(), Refusal> {
+/// Checks what an answer is contrasted with. Both texts must fit into the cache, which has this many slots.
+/// `draft_context` is the number of tokens that a draft model reads whose rows can be contrasted with.
+pub(super) fn check_contrast(
+    request: &Request,
+    limits: (usize, usize),
+    (slots, draft_context): (usize, Option<usize>),
+) -> Result<(), Refusal> {
     let Some(with) = &request.sampling.contrast else {
         return Ok(());
     };
+    with.contrast
+        .check()
+        .map_err(|error| law::refusal(&error, request.sampling.temperature))?;
     let max_tokens = request.limits.max_tokens;
+    let Some(tokens) = with.prompt() else {
+        return check_draft_model(request, draft_context);
+    };
     unless(
-        !with.tokens.is_empty(),
+        !tokens.is_empty(),
         "contrast",
         &"no prompt",
         "a prompt of at least one token",
     )?;
-    check_prompt(&with.tokens, max_tokens, limits)?;
-    with.contrast
-        .check()
-        .map_err(|error| law::refusal(&error, request.sampling.temperature))?;
+    check_prompt(tokens, max_tokens, limits)?;
     let (prompt, max_tokens) = (
-        request.prompt.tokens.len() + with.tokens.len(),
+        request.prompt.tokens.len() + tokens.len(),
         max_tokens.saturating_mul(2),
     );
     match prompt.saturating_add(max_tokens) > slots {
@@ -353,6 +360,25 @@ pub(super) fn check_contrast(request: &Request, limits: (usize, usize), slots: u
             prompt,
             max_tokens,
             limit: slots,
+        }),
+        false => Ok(()),
+    }
+}
+
+/// Checks that there is a draft model whose rows can be contrasted with, and that it can read the text.
+fn check_draft_model(request: &Request, draft_context: Option<usize>) -> Result<(), Refusal> {
+    let expected = "a prompt: this engine has no draft model that predicts the model's tokens one by one";
+    let limit = draft_context.ok_or(Refusal::Invalid {
+        name: "contrast.model",
+        value: "draft".to_owned(),
+        expected,
+    })?;
+    let (prompt, max_tokens) = (request.prompt.tokens.len(), request.limits.max_tokens);
+    match prompt.saturating_add(max_tokens) > limit {
+        true => Err(Refusal::TooLong {
+            prompt,
+            max_tokens,
+            limit,
         }),
         false => Ok(()),
     }

@@ -123,6 +123,31 @@ impl DraftModel {
         }
     }
 
+    /// Returns the number of tokens that the model can read, if its rows can be contrasted with: if it has the
+    /// tokens of the main model, and predicts one at a time.
+    pub(crate) fn context(&self) -> Option<usize> {
+        match self {
+            DraftModel::Same(model) => Some(model.context()),
+            DraftModel::Other(_) | DraftModel::Parallel(_) | DraftModel::Head(_) => None,
+        }
+    }
+
+    /// Returns the rows after the text of each sequence and after each of its drafts.
+    ///
+    /// # Errors
+    /// Fails if the model does, or if it is one whose rows cannot be contrasted with.
+    pub(crate) fn rows(
+        &mut self,
+        sequences: &mut [&mut Sequence],
+    ) -> Result<Vec<Vec<Vec<f32>>>, EngineError> {
+        match self {
+            DraftModel::Same(model) => model.rows(sequences),
+            DraftModel::Other(_) | DraftModel::Parallel(_) | DraftModel::Head(_) => Err(EngineError::Model(
+                "the draft model does not predict the model's tokens one by one".to_owned(),
+            )),
+        }
+    }
+
     /// Extends the drafts of these sequences, after the tip of each, as far as each
     /// [reaches](crate::sequence::parts::DraftState::reach). A sequence whose grammar does not answer within
     /// the grace period drafts no further. `target` is the main model, whose states a head reads. Returns the

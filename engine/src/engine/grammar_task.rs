@@ -26,6 +26,7 @@ use crate::request::watched::monitor_error;
 use crate::sampling::inquiry::Inquiry;
 use crate::scheduler::Scheduler;
 use crate::sequence::Sequence;
+use crate::speculation::policy::stakes::Odds;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -63,6 +64,8 @@ pub(crate) struct GrammarTasks {
     started: u64,
     /// The minimum probability of a draft offered by a store.
     pub(crate) least: f32,
+    /// The odds of tokens that are drawn from stores.
+    pub(crate) odds: Odds,
 }
 
 impl GrammarTasks {
@@ -84,12 +87,13 @@ impl GrammarTasks {
             replies,
             started: 0,
             least: 0.0,
+            odds: Odds::default(),
         }
     }
 
     /// Returns what grammar work needs to know about a sequence.
     pub(crate) fn outlook(&self, sequence: &Sequence) -> Outlook {
-        sequence.outlook(self.finder.clone(), self.least)
+        sequence.outlook(self.finder.clone(), (self.least, &self.odds))
     }
 
     /// Starts a grammar task for a sequence.

@@ -163,6 +163,11 @@ impl Core {
         })
     }
 
+    /// Returns the number of tokens that the draft model reads, if its rows can be contrasted with.
+    pub(crate) fn draft_context(&self) -> Option<usize> {
+        self.draft_model.as_ref().and_then(DraftModel::context)
+    }
+
     /// Returns `true` if there is nothing to do until a request comes.
     pub(crate) fn is_idle(&self) -> bool {
         self.scheduler.running.is_empty() && self.scheduler.waiting.is_empty() && self.ahead.is_none()
@@ -247,6 +252,9 @@ impl Core {
     /// Lets grammars read the last draws, which determines what to draft.
     fn read(&mut self) {
         self.grammar_tasks.least = self.scheduler.policy.least_chance() as f32;
+        if self.scheduler.running.iter().any(Sequence::draws_drafts) {
+            self.grammar_tasks.odds = self.scheduler.policy.odds();
+        }
         // After one that takes longer, the others may too, and all of them together must not.
         let mut is_brief = true;
         for sequence in self.scheduler.running.iter_mut().filter(|it| it.asks()) {

@@ -17,13 +17,14 @@
 //! The [policy](crate::speculation::policy) decides how many of the drafts are fed.
 
 use crate::error::EngineError;
+use crate::grammar::drawn;
 use crate::grammar::outlook::Outlook;
 use crate::request::Request;
 use crate::speculation::draft::{Confidence, Draft, Source};
 use crate::{Grammar, State};
 use lexiform::vocab::Vocabulary;
 use lexiform_law::draft;
-use lexiform_law::draft::{Drafter, Forced, Lookup, NodeId, PromptLookup, Tokenise};
+use lexiform_law::draft::{Drafter, Forced, Lookup, NodeId, PromptLookup, Proposal, Text, Tokenise};
 use std::sync::Arc;
 
 /// The parameters of the lookup. Matches shorter than two tokens are mostly chance. Longer ones distinguish
@@ -91,8 +92,11 @@ impl Drafters {
         if room == 0 || !has_source {
             return Ok(());
         }
-        let text = outlook.text();
-        let at = outlook.grammar.as_ref().map(|(grammar, state)| (grammar, *state));
+        let tokens = outlook.tokens.clone();
+        let (prompt, answer) = tokens.split_at(outlook.prompt);
+        let text = Text { prompt, answer };
+        let grammar = outlook.grammar.clone();
+        let at = grammar.as_ref().map(|(grammar, state)| (grammar, *state));
         let mut draft: draft::Draft<'_, Grammar> = draft::Draft::new(at, self.vocabulary.eos(), room);
         if speculation.forced {
             Forced::new(Cutter(self.tokeniser.clone()), self.vocabulary.clone()).propose(text, &mut draft);
@@ -108,17 +112,30 @@ impl Drafters {
             draft.set_budget(room.min(forced + most));
             lookup.offer(text, &mut draft);
         }
+        let mut places = Vec::with_capacity(draft.nodes().len());
+        self.take(draft.nodes(), &mut places, outlook)?;
         draft.set_budget(room.min(draft.nodes().len().max(LEARNED)));
         // Beside a passage that is being repeated, what is likely elsewhere is not.
         let is_repeated = outlook.copied >= COPIED && draft.nodes().len() > forced;
-        for store in outlook.stores.iter().filter(|_| !is_repeated) {
-            store.offer(text, (forced.checked_sub(1), outlook.least), &mut draft);
+        if !is_repeated && !drawn::draw(outlook, forced, &self.vocabulary) {
+            for store in &outlook.stores {
+                store.offer(text, (forced.checked_sub(1), outlook.least), &mut draft);
+            }
+            self.take(draft.nodes(), &mut places, outlook)?;
         }
-        let nodes = draft.nodes().to_vec();
-        // The draft that each node has become; a node below one that has not become a draft becomes none
-        // either.
-        let mut places: Vec<Option<NodeId>> = Vec::with_capacity(nodes.len());
-        for node in &nodes {
+        outlook.take_guesses();
+        Ok(())
+    }
+
+    /// Turns the nodes that are not in `places` into drafts. `places` has the draft that each node has become;
+    /// a node below one that has not become a draft becomes none either.
+    fn take(
+        &self,
+        nodes: &[draft::Node<State>],
+        places: &mut Vec<Option<NodeId>>,
+        outlook: &mut Outlook,
+    ) -> Result<(), EngineError> {
+        for node in &nodes[places.len()..] {
             let parent = node.parent.map(|parent| places[parent]);
             let is_taken = match parent {
                 Some(None) => false,
@@ -126,11 +143,11 @@ impl Drafters {
             };
             places.push(is_taken.then(|| outlook.drafts.len() - 1));
         }
-        outlook.take_guesses();
         Ok(())
     }
 }
 
+/// Returns a node as a draft. None of these tokens are drawn.
 fn drafted(node: &draft::Node<State>, parent: Option<NodeId>) -> Draft {
     Draft {
         token: node.token,
@@ -143,7 +160,7 @@ fn drafted(node: &draft::Node<State>, parent: Option<NodeId>) -> Draft {
             learned => Source::Learned(learned, Confidence::of(node.chance)),
         },
         state: node.state,
-        proposal: node.proposal.clone(),
+        proposal: Proposal::Point,
         is_last: false,
     }
 }

@@ -11,11 +11,12 @@ use crate::error::EngineError;
 use crate::grammar::masks::{Bounds, Finder};
 use crate::request::Speculation;
 use crate::speculation::draft::{Draft, Source, child, path};
+use crate::speculation::draws::Draws;
 use crate::speculation::store::Store;
 use crate::speculation::window;
 use crate::{Grammar, State};
 use lexiform::vocab::Vocabulary;
-use lexiform_law::draft::{JacobiWindow, Lookup, NodeId, Proposal, Text};
+use lexiform_law::draft::{JacobiWindow, Lookup, NodeId, Proposal};
 use std::sync::Arc;
 
 /// A sequence, as seen by its grammar.
@@ -37,6 +38,8 @@ pub(crate) struct Outlook {
     pub(crate) stores: Vec<Arc<Store>>,
     /// The probability that a token needs to be drafted from a store.
     pub(crate) least: f32,
+    /// How tokens are drawn from the rows of stores; `None` if the likeliest are taken.
+    pub(crate) draws: Option<Draws>,
     pub(crate) prompt: usize,
     /// The number of tokens that may still be drawn.
     pub(crate) remaining: usize,
@@ -89,12 +92,6 @@ impl Outlook {
         Some(self.budget?.saturating_sub(ahead))
     }
 
-    /// Returns the tokens, split into the prompt and the answer.
-    pub(crate) fn text(&self) -> Text<'_> {
-        let (prompt, answer) = self.tokens.split_at(self.prompt);
-        Text { prompt, answer }
-    }
-
     /// Returns the state after all drafts; `None` without a grammar.
     pub(crate) fn tip(&self) -> Option<State> {
         let (_, state) = self.grammar.as_ref()?;
@@ -143,7 +140,7 @@ impl Outlook {
     }
 
     /// Returns the grammar, and its state after a draft, counted from 1, or after the text for 0.
-    fn after(&self, drafts: usize) -> Option<(&Grammar, State)> {
+    pub(crate) fn after(&self, drafts: usize) -> Option<(&Grammar, State)> {
         let (grammar, state) = self.grammar.as_ref()?;
         let state = match drafts.checked_sub(1) {
             None => Some(*state),

@@ -113,8 +113,8 @@ pub enum Origin {
 pub struct Contrasted {
     /// How the rows were combined.
     pub contrast: Contrast,
-    /// The number of tokens of the other prompt.
-    pub prompt_tokens: usize,
+    /// The number of tokens of the other prompt; `None` if the other rows are those of the draft model.
+    pub prompt_tokens: Option<usize>,
 }
 
 /// The result of an answer.
@@ -124,7 +124,7 @@ pub struct Outcome {
     pub finish: Finish,
     /// The law that the answer was drawn from.
     pub law: LawTag,
-    /// The contrast by which the rows of the model were combined with those after another prompt.
+    /// The contrast by which the rows of the model were combined with others.
     pub contrast: Option<Contrasted>,
     /// `ln P(w)` of the answer under the *warped* model: after penalties, bias, temperature and, where these
     /// cut before the mask, filters, but before the mask (at temperature 0: as at temperature 1). It is not

@@ -43,20 +43,41 @@ pub struct Sampling {
     pub penalty_scope: PenaltyScope,
     /// Added to the logits of single tokens.
     pub logit_bias: Vec<(u32, f32)>,
-    /// Combines the rows of the model with those that it has after another prompt, before anything else: the
-    /// combined rows are the model's from then on, for laws, filters, drafts, searches and probabilities.
-    pub contrast: Option<ContrastPrompt>,
+    /// Combines the rows of the model with others, those after another prompt or those of the draft model,
+    /// before anything else: the combined rows are the model's from then on, for laws, filters, drafts,
+    /// searches and probabilities.
+    pub contrast: Option<ContrastWith>,
 }
 
-/// Another prompt that an answer is contrasted with, as in contrastive decoding and classifier-free guidance.
+/// What an answer is contrasted with, as in contrastive decoding and classifier-free guidance.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ContrastPrompt {
-    /// The tokens that the answer follows; at least one.
-    pub tokens: Vec<u32>,
-    /// How the rows after the prompt, the expert's, and those after these tokens, the amateur's, are
-    /// combined. Under laws that cut before the mask the most plausible token is one of all; under the
+pub struct ContrastWith {
+    /// Where the amateur's rows come from.
+    pub amateur: AmateurRows,
+    /// How the rows of the model after the prompt, the expert's, and the amateur's are combined. Under laws that cut before the mask the most plausible token is one of all; under the
     /// others, of those that the grammar allows.
     pub contrast: Contrast,
+}
+
+/// The rows that those of the model are contrasted with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AmateurRows {
+    /// Those of the model after these tokens, at least one, and the answer.
+    Prompt(Vec<u32>),
+    /// Those of the engine's draft model, after the same text: contrastive decoding with a small model, and
+    /// its speculative form where that model also drafts. It must have the tokens of the model, and predict
+    /// one at a time.
+    DraftModel,
+}
+
+impl ContrastWith {
+    /// Returns the other prompt, if the amateur is the model itself.
+    pub fn prompt(&self) -> Option<&[u32]> {
+        match &self.amateur {
+            AmateurRows::Prompt(tokens) => Some(tokens),
+            AmateurRows::DraftModel => None,
+        }
+    }
 }
 
 /// The tokens that penalties concern.

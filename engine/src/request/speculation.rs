@@ -28,9 +28,12 @@ pub struct Speculation {
     /// in several ways. With more than one, a draft is a tree, whose branches share
     /// [`max_draft`](Self::max_draft).
     pub branches: usize,
-    /// How the tokens of the draft model are verified. Tokens that were not sampled by a model are always
-    /// verified by drawing once.
+    /// How the tokens of the draft model are verified. Tokens that were not sampled are always verified by
+    /// drawing once.
     pub verification: Verification,
+    /// Draws the drafts of stores from the rows that they have learned, in place of the likeliest tokens, and
+    /// verifies them by the residual rule: STAND. No effect where drafts are verified by drawing once.
+    pub sampled: bool,
 }
 
 /// How tokens sampled by a draft model are verified. All ways are exact: the law of the answer is the same as
@@ -86,6 +89,7 @@ impl Speculation {
             max_draft: 0,
             branches: 1,
             verification: Verification::Residual,
+            sampled: false,
         }
     }
 
@@ -102,6 +106,7 @@ impl Speculation {
             max_draft: 256,
             branches: 1,
             verification: Verification::Residual,
+            sampled: false,
         }
     }
 }

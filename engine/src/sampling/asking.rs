@@ -17,6 +17,7 @@ use crate::request::Watched;
 use crate::request::watched::monitor_error;
 use crate::sequence::Sequence;
 use crate::speculation::draft::path;
+use crate::speculation::row::DraftRow;
 use crate::{Grammar, State};
 use lexiform_law::draft::{Node, NodeId};
 use lexiform_law::monitor::sample::Rounds;
@@ -103,7 +104,7 @@ impl Asking {
     /// Draws down a tree of drafts.
     pub(super) fn draw<'m, R: Row<f64>>(
         &mut self,
-        nodes: &[Node<State>],
+        nodes: &[Node<State, DraftRow>],
         mut rows: impl FnMut(Option<NodeId>) -> Result<Option<(R, Allowed<'m>)>, RowError>,
         walk: &mut Walk,
         chooser: &mut Seeded,

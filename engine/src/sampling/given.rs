@@ -4,6 +4,7 @@
 //! probability, the mass of the allowed tokens) as if the law had drawn it. Nothing is random.
 
 use crate::State;
+use crate::speculation::row::DraftRow;
 use lexiform_law::draft::{Node, NodeId};
 use lexiform_law::verify::{Next, Verified};
 use lexiform_law::{Allowed, Chooser, Part, Place, Row, RowError, Rule, Sampler, Seeded, Step, Walk};
@@ -23,7 +24,7 @@ impl Rule<f64> for Given {
 
 /// Walks along given tokens, and counts each as if it had been drawn.
 pub(crate) fn along<'m, R: Row<f64>>(
-    nodes: &[Node<State>],
+    nodes: &[Node<State, DraftRow>],
     mut rows: impl FnMut(Option<NodeId>) -> Result<Option<(R, Allowed<'m>)>, RowError>,
     walk: &mut Walk,
     chooser: &mut Seeded,

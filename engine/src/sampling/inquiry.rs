@@ -15,6 +15,7 @@ use crate::request::{Tilt, Watched};
 use crate::sequence::Sequence;
 use crate::sequence::past::{Past, Sparing};
 use crate::speculation::draft::{Draft, path};
+use crate::speculation::row::DraftRow;
 use lexiform_law::draft::{Node, NodeId};
 use lexiform_law::monitor::{MonitorState, Product, ProductState};
 use lexiform_law::verify::{Next, Verified, tree};
@@ -99,7 +100,7 @@ impl Inquiry {
                 .row_of(&self.rows[index], None, past.history(&counted))?;
             Ok(Some((row, allowed)))
         };
-        let nodes: Vec<Node<State>> = self.drafts.iter().map(node).collect();
+        let nodes: Vec<Node<State, DraftRow>> = self.drafts.iter().map(node).collect();
         let (mut walk, mut chooser) = (self.walk, self.chooser);
         let verified = match self.watched.is_empty() && !asking.asks_grammar() {
             true => tree(&nodes, row, &mut walk, &mut chooser),

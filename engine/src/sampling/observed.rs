@@ -167,7 +167,13 @@ pub(crate) fn teach(
             allowed: allowed.as_ref().unwrap_or(&likely),
             drawn: lesson.drawn,
         };
-        sequence.teaches().for_each(|store| store.learn(&at, &seen));
+        let scale = match found {
+            Found::Rows(rows) => rows[lesson.row].measured.map_or(1.0, |measured| measured.scale),
+            Found::Drawn { .. } => 1.0,
+        };
+        sequence
+            .teaches()
+            .for_each(|store| store.learn(&at, &seen, scale));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The second text of a sequence whose rows are a contrast: the same answer after another prompt.
+//! The second text of a sequence whose rows are a contrast with those after another prompt.
 //!
 //! ```text
 //!   expert    prompt ████████████ answer ███ drafts ▒▒ ── rows e ─┐
@@ -11,7 +11,7 @@
 //! itself.
 
 use crate::blocks::{Blocks, Table};
-use crate::request::ContrastPrompt;
+use crate::request::ContrastWith;
 
 /// The keys and values of the second text. Its tokens are those of the other prompt and the answer of the
 /// sequence.
@@ -24,12 +24,13 @@ pub(crate) struct Amateur {
 }
 
 impl Amateur {
-    pub(super) fn new(contrast: &ContrastPrompt) -> Self {
-        Amateur {
-            prompt: contrast.tokens.clone(),
+    /// Returns the second text of a contrast with another prompt.
+    pub(super) fn of(contrast: &ContrastWith) -> Option<Self> {
+        Some(Amateur {
+            prompt: contrast.prompt()?.to_vec(),
             computed: 0,
             table: Table::default(),
-        }
+        })
     }
 
     /// Returns the number of tokens of the text, with an answer of this length.

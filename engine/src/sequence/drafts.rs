@@ -4,11 +4,14 @@
 use super::{Phase, Sequence};
 use crate::grammar::masks::Finder;
 use crate::grammar::outlook::{Outlook, draft_room};
-use crate::request::Speculation;
+use crate::request::{Speculation, Verification};
 use crate::speculation::class::StateClass;
 use crate::speculation::draft::Draft;
+use crate::speculation::draws::{Draws, Tempering};
 use crate::speculation::policy::Policy;
+use crate::speculation::policy::stakes::Odds;
 use crate::speculation::store::Store;
+use lexiform_law::Seeded;
 use lexiform_law::draft::NodeId;
 use std::sync::Arc;
 
@@ -145,9 +148,44 @@ impl Sequence {
         stores.filter(|store| store.learns())
     }
 
+    /// Returns how tokens that were sampled are verified. At temperature 0 all ways are equivalent, and the
+    /// global law's draws involve more than the choice of a token.
+    pub(crate) fn verification(&self) -> Verification {
+        let by_residual = self.draw.walk.is_certain() && !self.is_asked() && !self.is_watched();
+        match by_residual && !self.draw.warper.is_greedy() {
+            true => self.request.speculation.verification,
+            false => Verification::DrawOnce,
+        }
+    }
+
+    /// Returns `true` if tokens are drawn from the rows of stores.
+    pub(crate) fn draws_drafts(&self) -> bool {
+        let samples = self.request.speculation.sampled && self.phase == Phase::Drawing;
+        // Guesses share the nodes of drafts, and the work on them would depend on what was drawn.
+        let samples = samples && self.draft.window.is_none();
+        samples && self.verification() != Verification::DrawOnce
+    }
+
+    /// Returns how tokens are drawn from the rows of stores, given the odds of all sequences.
+    fn draws(&self, odds: &Odds) -> Option<Draws> {
+        let tempering = self
+            .draws_drafts()
+            .then(|| Tempering::new(self.draw.warper.warping()));
+        let tempering = tempering?.ok()?;
+        let (chances, copied) = self.draft.record.odds(odds);
+        Some(Draws {
+            tempering,
+            chooser: Seeded::new(self.request.sampling.seed, self.stream()),
+            place: Draws::first(self.draw.walk.place_after(0), self.draft.drafted),
+            stakes: odds.stakes.clone(),
+            chances,
+            copied,
+        })
+    }
+
     /// Returns what the grammar work needs to know about it; stores offer drafts that are at least this
-    /// likely.
-    pub(crate) fn outlook(&self, finder: Finder, least: f32) -> Outlook {
+    /// likely, or draw them by these odds.
+    pub(crate) fn outlook(&self, finder: Finder, (least, odds): (f32, &Odds)) -> Outlook {
         let given = match &self.phase {
             Phase::Scoring { given } => &given[..],
             _ => &[],
@@ -161,6 +199,7 @@ impl Sequence {
             copied: self.draft.record.copied(),
             stores: self.drafted_from().cloned().collect(),
             least,
+            draws: self.draws(odds),
             prompt: self.request.prompt.tokens.len(),
             remaining: self.remaining(),
             budget: self.budget(),

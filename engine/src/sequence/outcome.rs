@@ -37,7 +37,7 @@ impl Sequence {
             },
             contrast: self.request.sampling.contrast.as_ref().map(|with| Contrasted {
                 contrast: with.contrast,
-                prompt_tokens: with.tokens.len(),
+                prompt_tokens: with.prompt().map(<[u32]>::len),
             }),
             log_probability: self.draw.walk.log_probability(),
             log_weight: self.log_weight(finish),

@@ -77,7 +77,9 @@ impl Rests {
         for (draft, &is_fed) in drafts.iter().zip(are_fed) {
             let were_fed = match draft.source {
                 Source::Forced => &mut forced,
-                Source::Copied | Source::Predicted | Source::Learned(..) => &mut looked_up,
+                Source::Copied | Source::Predicted | Source::Learned(..) | Source::Drawn(..) => {
+                    &mut looked_up
+                }
                 Source::Model | Source::Branch(_) | Source::Given | Source::Guessed => continue,
             };
             *were_fed = Some(were_fed.unwrap_or(false) || is_fed);

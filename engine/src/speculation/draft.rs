@@ -2,6 +2,7 @@
 
 use crate::State;
 use crate::request::Origin;
+use crate::speculation::row::DraftRow;
 use lexiform_law::draft;
 use lexiform_law::draft::{NodeId, Proposal};
 
@@ -15,7 +16,7 @@ pub(crate) struct Draft {
     /// The state of the grammar after it; `None` without a grammar, and where it was not needed.
     pub(crate) state: Option<State>,
     /// The way in which it was chosen.
-    pub(crate) proposal: Proposal,
+    pub(crate) proposal: Proposal<DraftRow>,
     /// `true` if its continuation is not known: it is verified, but nothing is drawn from the row after it.
     pub(crate) is_last: bool,
 }
@@ -35,6 +36,8 @@ pub(crate) enum Source {
     Branch(Confidence),
     /// A store that learns from verified tokens, and its confidence.
     Learned(draft::Origin, Confidence),
+    /// Drawn from a row of such a store, and the confidence of the likeliest token of the row.
+    Drawn(draft::Origin, Confidence),
     /// A guess of the sequence's [window](lexiform_law::draft::JacobiWindow), fed for the row after it.
     Guessed,
     /// A token with which the request's driver continues, whatever its probability.
@@ -83,10 +86,15 @@ impl Confidence {
 
 impl Draft {
     /// Returns `true` if the draft is fed however likely it is: a token that a driver continues with, one
-    /// that the draft model drew, which was chosen before it was drawn, and a guess, whose value
-    /// is the row after it.
+    /// that the draft model drew or that was drawn from a store, which was decided before it was drawn, and a
+    /// guess, whose value is the row after it.
     pub(crate) fn is_due(&self) -> bool {
-        matches!(self.source, Source::Given | Source::Model | Source::Guessed)
+        match self.source {
+            Source::Given | Source::Model | Source::Drawn(..) | Source::Guessed => true,
+            Source::Forced | Source::Copied | Source::Predicted | Source::Branch(_) | Source::Learned(..) => {
+                false
+            }
+        }
     }
 
     /// Returns `true` if the draft is fed for the row after it, and not because it is likely.
@@ -103,7 +111,7 @@ impl Source {
             Source::Copied => "copied",
             Source::Predicted => "predicted",
             Source::Model | Source::Branch(_) => "model",
-            Source::Learned(origin, _) => learned(origin),
+            Source::Learned(origin, _) | Source::Drawn(origin, _) => learned(origin),
             Source::Guessed => "guess",
             Source::Given => "given",
         }
@@ -118,6 +126,7 @@ impl Source {
             | Source::Model
             | Source::Branch(_)
             | Source::Learned(..)
+            | Source::Drawn(..)
             | Source::Guessed => Origin::Drafted,
             Source::Given => Origin::Given,
         }

@@ -47,8 +47,9 @@ pub(crate) mod bandit;
 mod cost;
 mod exp3;
 mod prompts;
-mod record;
+pub(crate) mod record;
 mod rule;
+pub(crate) mod stakes;
 pub(crate) mod svip;
 mod ucb1;
 

@@ -73,6 +73,15 @@ impl Shaping {
         shape.grow(predictor, text, below, draft);
     }
 
+    /// Returns the tree of this many tokens that are drawn from the rows of a store.
+    pub(crate) fn drawn(&self, room: usize) -> Template {
+        match self.shape {
+            DraftShape::Recycling => Sequoia::halving().template(FIXED.0.min(room), FIXED.1),
+            DraftShape::Sequoia => self.ranks.lock().unwrap_or_else(PoisonError::into_inner).tree(),
+            DraftShape::BestFirst | DraftShape::Chain | DraftShape::OptTree => Template::chain(room),
+        }
+    }
+
     /// Learns the fate of drafts, of which the path `accepted` was accepted.
     pub(crate) fn judge(&self, drafts: &[Draft], accepted: &[NodeId]) {
         if self.shape == DraftShape::Sequoia {

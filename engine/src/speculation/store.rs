@@ -28,12 +28,14 @@ use crate::fairness::pool::Owner;
 use crate::request::{Request, law};
 use crate::speculation::draft as drafted;
 use crate::speculation::journal::{self, Kept};
+use crate::speculation::row::DraftRow;
 use crate::speculation::shaping::Shaping;
 use lexiform::vocab::Vocabulary;
 use lexiform_law::draft::{
-    Candidate, Combined, Consensus, Context, Draft, Layer, NGrams, NodeId, Observation, Phrases, Predictor,
-    Recycling, Retrieval, StateKeyed, Suffixes, Text, Trigram,
+    Candidate, Combined, Consensus, Constraint, Context, Draft, Here, Layer, NGrams, NodeId, Observation,
+    Phrases, Predictor, Recycling, Retrieval, Sampled, StateKeyed, Suffixes, Text, Trigram,
 };
+use lexiform_law::{Place, Seeded};
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -57,6 +59,8 @@ pub(crate) struct Store {
     learns_phrases: bool,
     /// The tree that it offers.
     shaping: Shaping,
+    /// The bits of the factor of the logits in the last row that was learned.
+    scale: AtomicU64,
     /// The last answers, if the store is kept across restarts.
     last: Option<Mutex<LastAnswers>>,
     given_up: Arc<AtomicU64>,
@@ -106,6 +110,7 @@ impl Store {
             learns: true,
             learns_phrases: false,
             shaping: Shaping::new(DraftShape::default(), false),
+            scale: AtomicU64::new(1.0_f64.to_bits()),
             last: last.map(Mutex::new),
             given_up,
         }
@@ -144,6 +149,37 @@ impl Store {
         }
     }
 
+    /// Adds tokens to a draft that are drawn from the rows of the store, the first of them at this place,
+    /// with the weights that `weigh` gives to the candidates at a place.
+    pub(crate) fn draw<C: Constraint>(
+        &self,
+        text: Text<'_>,
+        draft: &mut Draft<'_, C, DraftRow>,
+        (first, mut chooser): (Place, Seeded),
+        weigh: impl Fn(Here<'_, C>, &[Candidate]) -> Vec<f64>,
+    ) {
+        let has_panicked = {
+            let predictor = self.predictor.read().unwrap_or_else(PoisonError::into_inner);
+            let Some(predictor) = &*predictor else { return };
+            let watched = Watched {
+                predictor: &**predictor,
+                has_panicked: AtomicBool::new(false),
+            };
+            let template = self.shaping.drawn(draft.room_below(None));
+            Sampled { template, weigh }.grow(&watched, text, None, draft, first, &mut chooser);
+            watched.has_panicked.into_inner()
+        };
+        if has_panicked {
+            self.give_up();
+        }
+    }
+
+    /// Returns the factor of the logits in the rows that it has learned, as far as those are like the last
+    /// one: 1 over the temperature, if the model took the sums of rows.
+    pub(crate) fn scale(&self) -> f64 {
+        f64::from_bits(self.scale.load(Ordering::Relaxed))
+    }
+
     /// Learns the fate of drafts, of which the path `accepted` was accepted.
     pub(crate) fn judge(&self, drafts: &[drafted::Draft], accepted: &[NodeId]) {
         self.shaping.judge(drafts, accepted);
@@ -157,8 +193,9 @@ impl Store {
         }
     }
 
-    /// Learns from a row of the model.
-    pub(crate) fn learn(&self, at: &Context<'_>, seen: &Observation<'_>) {
+    /// Learns from a row of the model, whose probabilities are those of logits times `scale`.
+    pub(crate) fn learn(&self, at: &Context<'_>, seen: &Observation<'_>, scale: f64) {
+        self.scale.store(scale.to_bits(), Ordering::Relaxed);
         self.change(|predictor| predictor.learn(at, seen));
     }
 

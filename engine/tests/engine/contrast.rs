@@ -6,8 +6,8 @@ use crate::rig::{
     Heard, Redraw, WIDTH, drafting, generate, global, grammar, letters, start, wait_until, wordy_script,
 };
 use lexiform_engine::{
-    Contrast, ContrastPrompt, EngineConfig, Event, LawTag, Options, Refusal, Request, Sampling, Search,
-    Speculation, Task, Weigh,
+    AmateurRows, Contrast, ContrastWith, EngineConfig, Event, LawTag, Options, Refusal, Request, Sampling,
+    Search, Speculation, Task, Weigh,
 };
 use lexiform_law::Allowed;
 use std::sync::mpsc::channel;
@@ -48,8 +48,8 @@ fn request(max_tokens: usize) -> Request {
 }
 
 fn contrasted(request: Request) -> Request {
-    let contrast = Some(ContrastPrompt {
-        tokens: other(),
+    let contrast = Some(ContrastWith {
+        amateur: AmateurRows::Prompt(other()),
         contrast: contrast(0.0),
     });
     Request {
@@ -62,7 +62,7 @@ fn contrasted(request: Request) -> Request {
 }
 
 /// What answers are compared by: their tokens and numbers, without what was drafted.
-fn told(heard: &Heard) -> (Vec<u32>, Vec<f32>, LawTag, String) {
+pub(crate) fn told(heard: &Heard) -> (Vec<u32>, Vec<f32>, LawTag, String) {
     let logprobs = heard.events.iter().filter_map(|event| match event {
         Event::Token { logprob, .. } => *logprob,
         _ => None,
@@ -73,7 +73,7 @@ fn told(heard: &Heard) -> (Vec<u32>, Vec<f32>, LawTag, String) {
 }
 
 /// Requests of many kinds.
-fn requests() -> Vec<(&'static str, Request)> {
+pub(crate) fn requests() -> Vec<(&'static str, Request)> {
     let drawn = |seed| request(40).sampling(Sampling::seeded(seed));
     let constrained = |seed| Request {
         constraints: lexiform_engine::Constraints {
@@ -227,7 +227,8 @@ fn a_contrast_that_cannot_be_is_refused() {
         ..drafting()
     };
     let engine = start(wordy_script, config);
-    let refusal = |change: &dyn Fn(&mut ContrastPrompt)| {
+    let prompt = AmateurRows::Prompt;
+    let refusal = |change: &dyn Fn(&mut ContrastWith)| {
         let mut request = contrasted(request(4));
         change(request.sampling.contrast.as_mut().unwrap());
         let (sender, _events) = channel();
@@ -236,17 +237,20 @@ fn a_contrast_that_cannot_be_is_refused() {
     };
     assert!(refusal(&|_| ()).is_none());
     let is_named = |refusal: Option<Refusal>, field: &str| matches!(refusal, Some(Refusal::Invalid { name, .. }) if name == field);
-    assert!(is_named(refusal(&|with| with.tokens.clear()), "contrast"));
+    assert!(is_named(
+        refusal(&|with| with.amateur = prompt(Vec::new())),
+        "contrast"
+    ));
     assert!(is_named(refusal(&|with| with.contrast.alpha = 1.5), "alpha"));
     assert!(is_named(
         refusal(&|with| with.contrast.amateur = f32::NAN),
         "amateur"
     ));
-    let unknown = refusal(&|with| with.tokens[3] = 1 << 20);
+    let unknown = refusal(&|with| with.amateur = prompt(vec![0, 0, 0, 1 << 20]));
     assert!(matches!(unknown, Some(Refusal::UnknownToken { place: 3, .. })));
-    let long = refusal(&|with| with.tokens = vec![0; 170]);
+    let long = refusal(&|with| with.amateur = prompt(vec![0; 170]));
     assert!(matches!(long, Some(Refusal::TooLong { .. })));
     // Each fits, and both do not.
-    let both = refusal(&|with| with.tokens = vec![0; 140]);
+    let both = refusal(&|with| with.amateur = prompt(vec![0; 140]));
     assert!(matches!(both, Some(Refusal::TooLong { limit: 160, .. })));
 }

@@ -196,7 +196,7 @@ fn the_draft_models_cache_is_given_back_and_may_be_full() {
 }
 
 /// Fails at every pass.
-struct Broken;
+pub(crate) struct Broken;
 
 impl Model for Broken {
     fn vocab_size(&self) -> usize {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The model: what it writes depends on how long the answer is and on its first token.
-fn model(answer: &[u32]) -> [f32; 3] {
+pub(crate) fn model(answer: &[u32]) -> [f32; 3] {
     match (answer.len() % 3, answer.first()) {
         (0, _) => [0.3, 0.6, 0.1],
         (1, Some(0)) => [0.1, 0.2, 0.7],
@@ -27,7 +27,7 @@ fn model(answer: &[u32]) -> [f32; 3] {
 }
 
 /// The draft model, which is often wrong and likes to end.
-fn draft(answer: &[u32]) -> [f32; 3] {
+pub(crate) fn draft(answer: &[u32]) -> [f32; 3] {
     match answer.len() % 3 {
         0 => [0.7, 0.2, 0.1],
         1 => [0.2, 0.2, 0.6],
@@ -35,7 +35,7 @@ fn draft(answer: &[u32]) -> [f32; 3] {
     }
 }
 
-fn script(law: fn(&[u32]) -> [f32; 3]) -> impl Fn(&[u32]) -> Vec<f32> + Send {
+pub(crate) fn script(law: fn(&[u32]) -> [f32; 3]) -> impl Fn(&[u32]) -> Vec<f32> + Send {
     move |prefix| law(&prefix[1..]).map(f32::ln).to_vec()
 }
 
@@ -60,7 +60,7 @@ fn counted_engine(drafting: Drafting) -> Engine {
 }
 
 /// One to four digits, and any number of them in a longer row that begins with 1.
-const PATTERN: &str = "[01]{1,4}|11[01]{3,5}";
+pub(crate) const PATTERN: &str = "[01]{1,4}|11[01]{3,5}";
 
 fn request(grammar: bool, max_draft: usize, seed: u64) -> Request {
     Request::new(vec![0], 6)
@@ -73,13 +73,13 @@ fn request(grammar: bool, max_draft: usize, seed: u64) -> Request {
         })
 }
 
-fn text(heard: &Heard) -> String {
+pub(crate) fn text(heard: &Heard) -> String {
     heard.tokens().iter().map(|token| token.to_string()).collect()
 }
 
 /// The laws of whole texts, from the rows and the rule of the masks: with a grammar at most six tokens
 /// without the end, without one any text, cut at six tokens.
-fn law(grammar: bool) -> BTreeMap<String, f64> {
+pub(crate) fn law(grammar: bool) -> BTreeMap<String, f64> {
     let mut law = BTreeMap::new();
     let mut open: Vec<(Vec<u32>, f64)> = vec![(Vec::new(), 1.0)];
     let is_prefix = |answer: &[u32]| answer.len() <= 4 || answer.len() <= 6 && answer[..2] == [1, 1];
@@ -339,7 +339,7 @@ fn what_is_told_of_a_text_does_not_depend_on_the_drafts() {
 }
 
 /// The same rows whatever came before.
-fn steady(draft: bool) -> Vec<f32> {
+pub(crate) fn steady(draft: bool) -> Vec<f32> {
     let noise = wordy_script(&[2]);
     let mix = |(logit, noise): (f32, &f32)| if draft { 0.5 * logit + 0.5 * noise } else { logit };
     wordy_script(&[1]).into_iter().zip(&noise).map(mix).collect()

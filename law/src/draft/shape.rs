@@ -29,7 +29,7 @@ mod tests;
 pub use best_first::BestFirst;
 pub use chain::{Chain, Stop};
 pub use opt_tree::OptTree;
-pub use sampled::Sampled;
+pub use sampled::{Here, Sampled};
 pub use sequoia::Sequoia;
 pub use template::Template;
 

@@ -296,6 +296,7 @@ fn sample(outcome: &Outcome) -> Sample {
             beta: with.contrast.amateur,
             alpha: with.contrast.alpha,
             prompt_tokens: with.prompt_tokens,
+            model: with.prompt_tokens.is_none().then_some("draft"),
         }),
         diagnostics: outcome.diagnostics.map(diagnostics),
     }

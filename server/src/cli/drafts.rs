@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Every request takes the same path as a client's, and has a seed, so that all arms write the same texts;
-//! if an arm does not, the report says so.
+//! if an arm does not, the report says so. Arms whose drafts are sampled write texts of their own, except at
+//! temperature 0.
 
 mod arms;
 mod page;
@@ -136,7 +137,11 @@ pub fn run(args: &Args) -> Outcome {
         write_in_turn(args, &mut runs)?;
         for run in runs {
             run.served.engine().stop();
-            report.add(run.arm.name, run.figures);
+            let figures = Figures {
+                has_own_texts: run.arm.is_sampled() && args.temperature > 0.0,
+                ..run.figures
+            };
+            report.add(run.arm.name, figures);
         }
     }
     let page = page::report(&report, &args.data)?;

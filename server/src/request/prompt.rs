@@ -8,7 +8,7 @@ use std::time::Duration;
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
 use lexiform_engine::{
-    Constraints, ContrastPrompt, Draw, Grammar, LogprobsOf, OnBudget, PenaltyScope, Reporting, Request,
+    Constraints, ContrastWith, Draw, Grammar, LogprobsOf, OnBudget, PenaltyScope, Reporting, Request,
     Sampling, Search, Speculation, Task, Verification,
 };
 
@@ -257,7 +257,7 @@ pub fn compiled(
 pub fn engine_requests(
     served: &ServedModel,
     generation: &Generation,
-    (prompts, contrast): (Vec<Vec<u32>>, Option<&ContrastPrompt>),
+    (prompts, contrast): (Vec<Vec<u32>>, Option<&ContrastWith>),
     grammar: Option<&Grammar>,
     logprobs: Option<u8>,
 ) -> Result<Vec<Request>, ApiError> {
@@ -398,7 +398,7 @@ pub fn note_ineffective(served: &ServedModel, generation: &Generation, ignored: 
             // Drawing once also orders how samples learn from each other.
             (
                 "draft.rule",
-                drafts.rule.is_some_and(|rule| rule != Verification::DrawOnce),
+                drafts.rule.is_some_and(|rule| rule != Verification::DrawOnce) && !drafts.allowed.sampled,
             ),
         ];
         for (path, _) in wishes.into_iter().filter(|(_, is_wished)| *is_wished) {
@@ -442,23 +442,30 @@ pub(crate) fn room(served: &ServedModel, prompt: usize, wanted: Option<usize>) -
 }
 
 /// Returns the maximum number of tokens of an answer after a prompt, and after another one that it is
-/// contrasted with: each must fit the context, and both the cache.
+/// contrasted with: each must fit the context, and both the cache. A draft model that it is contrasted with
+/// has a context of its own.
 fn room_of_two(
     served: &ServedModel,
-    (prompt, contrast): (&[u32], Option<&ContrastPrompt>),
+    (prompt, contrast): (&[u32], Option<&ContrastWith>),
     wanted: Option<usize>,
 ) -> Result<usize, ApiError> {
     let Some(with) = contrast else {
         return room(served, prompt.len(), wanted);
     };
-    let other = room(served, with.tokens.len(), wanted).map_err(|error| error.about("contrast"))?;
+    let Some(tokens) = with.prompt() else {
+        let read = served.engine().draft_context().unwrap_or(usize::MAX);
+        // Where nothing is left, the engine says why.
+        let left = read.saturating_sub(prompt.len()).max(1);
+        return Ok(room(served, prompt.len(), wanted)?.min(left));
+    };
+    let other = room(served, tokens.len(), wanted).map_err(|error| error.about("contrast"))?;
     let positions = served.engine().cache_positions();
-    let both = positions.saturating_sub(prompt.len() + with.tokens.len()) / 2;
+    let both = positions.saturating_sub(prompt.len() + tokens.len()) / 2;
     if both == 0 {
         let message = format!(
             "The prompt and the one that it is contrasted with have {} and {} tokens; the cache has {positions}.",
             prompt.len(),
-            with.tokens.len()
+            tokens.len()
         );
         let param = Some("contrast".to_owned());
         return Err(ApiError::invalid("context_length_exceeded", param, message));

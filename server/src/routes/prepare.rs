@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lexiform_engine::{ContrastPrompt, Request};
+use lexiform_engine::{ContrastWith, Request};
 use serde_json::Value;
 
 use crate::answer::builder::AnswerBuilder;
@@ -90,8 +90,8 @@ enum Boundary {
 struct Prompts {
     all: Vec<Vec<u32>>,
     boundary: Boundary,
-    /// The prompt that the answers are contrasted with.
-    contrast: Option<ContrastPrompt>,
+    /// What the answers are contrasted with.
+    contrast: Option<ContrastWith>,
 }
 
 impl From<Vec<Vec<u32>>> for Prompts {

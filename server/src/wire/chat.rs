@@ -44,7 +44,7 @@ pub struct ChatRequest {
     pub token_details: Option<TokenDetails>,
     /// Text that the answer is likely to repeat; it affects the speed of the answer, never its content.
     pub prediction: Option<String>,
-    /// Another conversation that the answer is contrasted with.
+    /// What the answer is contrasted with: another conversation, or the draft model.
     pub contrast: Option<Contrast<Vec<Message>>>,
     /// The fields that all routes share.
     pub generation: Generation,
@@ -240,7 +240,7 @@ pub(crate) fn template_arguments(
     arguments
 }
 
-/// Takes the conversation that the answer is contrasted with.
+/// Takes what the answer is contrasted with.
 pub(super) fn contrast(fields: &mut Fields, problems: &mut Problems) -> Option<Contrast<Vec<Message>>> {
     Contrast::read(fields, problems, |inner, problems| {
         Some(messages(inner, problems)).filter(|messages| !messages.is_empty())

@@ -25,7 +25,7 @@ pub struct CompletionRequest {
     pub prompts: Vec<Prompt>,
     /// The number of alternatives in log-probabilities; `None` for no log-probabilities.
     pub logprobs: Option<u8>,
-    /// Another prompt that the answers are contrasted with.
+    /// What the answers are contrasted with: another prompt, or the draft model.
     pub contrast: Option<Contrast<Prompt>>,
     /// The text that follows the answers, which then stand between the prompt and it.
     pub suffix: Option<String>,

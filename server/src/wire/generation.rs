@@ -23,7 +23,7 @@ use super::constraint::{self, Constraint, Source};
 use super::fields::{Fields, Problems};
 
 pub use choose::Choose;
-pub use contrast::Contrast;
+pub use contrast::{Contrast, Other};
 pub use drafts::Drafts;
 pub use filters::Filters;
 pub use penalties::PenaltyScope;

@@ -547,7 +547,7 @@ pub struct Sample {
     pub drafted: usize,
     /// The number of drafted tokens that were kept.
     pub accepted: usize,
-    /// How the rows of the model were combined with those after another prompt, if they were.
+    /// How the rows of the model were combined with others, if they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contrast: Option<Contrast>,
     /// The diagnostics of a law that draws several texts for an answer.
@@ -558,12 +558,16 @@ pub struct Sample {
 /// The contrast that a sample was drawn with.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Contrast {
-    /// The weight of the difference to the rows after the other prompt.
+    /// The weight of the difference to the other rows.
     pub beta: f32,
     /// The least share of the probability of the likeliest token that a token must have.
     pub alpha: f32,
-    /// The number of tokens of the other prompt.
-    pub prompt_tokens: usize,
+    /// The number of tokens of the other prompt, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<usize>,
+    /// The model whose rows the others are, if that is not the model itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<&'static str>,
 }
 
 #[cfg(test)]

@@ -110,6 +110,34 @@ fn completions_are_contrasted_with_prompts_and_responses_with_messages() {
     assert_eq!(service.post("/v1/responses", &body.to_string()).status, 200);
 }
 
+/// Of a service with a draft model that echoes as the model does, the rows of both are alike.
+#[test]
+fn a_draft_model_is_contrasted_with_where_there_is_one() {
+    let without = Service::start();
+    let contrast = json!({"model": "draft", "beta": 2, "alpha": 0});
+    let refused = ask(&without, json!({ "contrast": contrast }));
+    assert_eq!(
+        (refused.status, &refused.json()["error"]["param"]),
+        (400, &json!("contrast.model"))
+    );
+    for wrong in [
+        json!({"model": "amateur"}),
+        json!({"model": "draft", "prompt": "b"}),
+    ] {
+        let answer = ask(&without, json!({ "contrast": wrong }));
+        assert_eq!(answer.status, 400, "{}", answer.text());
+    }
+    let service = Service::with_draft_model();
+    let plain = ask(&service, json!({"draft": false}));
+    let same = ask(&service, json!({ "contrast": contrast }));
+    assert_eq!(
+        plain.json()["choices"][0]["message"],
+        same.json()["choices"][0]["message"]
+    );
+    let told = &sample(&same)["contrast"];
+    assert_eq!(told, &json!({"beta": 2.0, "alpha": 0.0, "model": "draft"}));
+}
+
 #[test]
 fn what_is_wrong_with_a_contrast_is_named() {
     let config = EngineConfig {

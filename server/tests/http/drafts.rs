@@ -50,10 +50,19 @@ fn a_rule_that_nothing_obeys_is_named_and_one_that_changes_the_text_of_a_seed_is
         &json!(["draft.candidates", "draft.rule"]),
         "there is no draft model"
     );
-    let wish = json!({"guided_regex": "[ab]", "seed": 1, "draft": {"rule": "residual"}});
+    // Stores obey this one.
+    let wish = json!({"guided_regex": "[ab]{9}", "temperature": 1, "draft": {"rule": "sampled"}});
     let answer = service.chat("echo a", wish);
     assert_eq!(
-        (answer.status, &answer.json()["error"]["param"]),
-        (400, &json!("draft.rule"))
+        (answer.status, &answer.json()["lexiform"]["ignored"]),
+        (200, &Value::Null)
     );
+    for rule in ["residual", "sampled"] {
+        let wish = json!({"guided_regex": "[ab]", "seed": 1, "draft": {"rule": rule}});
+        let answer = service.chat("echo a", wish);
+        assert_eq!(
+            (answer.status, &answer.json()["error"]["param"]),
+            (400, &json!("draft.rule"))
+        );
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::dev::ServerHandle;
-use lexiform_engine::{Drafting, EngineConfig, ScriptedModel};
+use lexiform_engine::{Assistant, Drafting, EngineConfig, Model, ScriptedModel};
 use lexiform_server::grammars::tool_format::ToolFormatChoice;
 use lexiform_server::model::limits::RequestLimits;
 use lexiform_server::model::served::ServedModel;
@@ -81,6 +81,12 @@ impl Service {
     pub(crate) fn calling_of(callbacks: Callbacks, more: &[&str]) -> Self {
         let served = served(roomy(), (TEMPLATE, more)).with_limits(unhurried());
         Self::of_served(served.with_callbacks(callbacks), Settings::default(), None)
+    }
+
+    /// With a draft model that follows the script of the model.
+    pub(crate) fn with_draft_model() -> Self {
+        let served = served_with(roomy(), (TEMPLATE, &[]), Defaults::default(), true);
+        Self::of_served(served.with_limits(unhurried()), Settings::default(), None)
     }
 
     /// Of a model that recommends these settings.
@@ -238,19 +244,31 @@ fn served(config: EngineConfig, model: (&str, &[&str])) -> ServedModel {
     served_by(config, model, defaults)
 }
 
-fn served_by(config: EngineConfig, (template, more): (&str, &[&str]), defaults: Defaults) -> ServedModel {
+fn served_by(config: EngineConfig, model: (&str, &[&str]), defaults: Defaults) -> ServedModel {
+    served_with(config, model, defaults, false)
+}
+
+fn served_with(
+    config: EngineConfig,
+    (template, more): (&str, &[&str]),
+    defaults: Defaults,
+    has_draft_model: bool,
+) -> ServedModel {
     let marks: Vec<String> = more
         .iter()
         .map(|mark| mark.trim_start_matches('!').to_owned())
         .collect();
-    let model = ScriptedModel::new(TOKENS + more.len(), 1 << 20, move |prefix: &[u32]| {
-        answer(prefix, &marks)
-    });
+    let scripted = || {
+        let marks = marks.clone();
+        let script = move |prefix: &[u32]| answer(prefix, &marks);
+        Box::new(ScriptedModel::new(TOKENS + more.len(), 1 << 20, script)) as Box<dyn Model>
+    };
+    let draft = has_draft_model.then(|| Assistant::from(scripted()));
     let tokenizer_config = json!({"chat_template": template, "eos_token": "<|im_end|>"});
     let tokenizer = tokenizer_json_with(more);
     let text = ModelText::new(tokenizer.as_bytes(), &tokenizer_config, None, defaults);
     let text = text.expect("the tokenizer of the test is valid");
-    let served = ServedModel::start("m".to_owned(), Box::new(model), None, text, &[IM_END], config);
+    let served = ServedModel::start("m".to_owned(), scripted(), draft, text, &[IM_END], config);
     served.expect("the engine starts")
 }
 

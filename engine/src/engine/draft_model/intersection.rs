@@ -137,6 +137,7 @@ impl TokenModel for IntersectionModel<'_> {
                 .into_iter()
                 .filter_map(|token| self.intersection.own(token))
                 .collect(),
+            parents: None,
             rows: 1,
             scale: sequence.draw.warper.scale(),
         }

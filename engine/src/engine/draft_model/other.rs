@@ -269,6 +269,7 @@ impl Writing {
             text: self.text.clone(),
             unchanged: self.unchanged,
             drafts: self.tokens.clone(),
+            parents: None,
             rows: 1,
             scale: 1.0,
         }

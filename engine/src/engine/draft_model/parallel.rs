@@ -137,6 +137,7 @@ impl TokenModel for ParallelModel<'_> {
             text: sequence.text.tokens.clone(),
             unchanged: sequence.draft.unchanged,
             drafts,
+            parents: None,
             rows: count,
             scale: sequence.draw.warper.scale(),
         };

@@ -23,6 +23,8 @@ pub(super) struct Passage {
     pub(super) unchanged: usize,
     /// The drafts after the text, which may be rejected.
     pub(super) drafts: Vec<u32>,
+    /// The parents of the drafts as a feed counts them, if they are not a chain and all have rows.
+    pub(super) parents: Option<Vec<u16>>,
     /// The number of last tokens whose rows are needed, at least 1.
     pub(super) rows: usize,
     /// The scale at which its row is measured ([`Feed::scale`]).
@@ -105,6 +107,11 @@ impl Reader {
         self.blocks = Blocks::new(config.blocks, config.block_size);
     }
 
+    /// Returns the number of tokens that the model can read.
+    pub(super) fn context(&self) -> usize {
+        self.model.max_positions()
+    }
+
     /// Returns `true` if the model can read that many tokens.
     pub(super) fn reaches(&self, tokens: usize) -> bool {
         tokens <= self.model.max_positions()
@@ -130,6 +137,42 @@ impl Reader {
         self.blocks.reserve(&mut track.table, read, end)
     }
 
+    /// Returns the rows of each passage, however long it takes to read it. Where there is no room for all of
+    /// them at once, other texts are forgotten.
+    ///
+    /// # Errors
+    /// Fails if the model does, or if there is no room for one of them by itself.
+    pub(super) fn rows(&mut self, mut passages: Vec<Passage>) -> Result<Vec<Vec<Vec<f32>>>, EngineError> {
+        let mut found: Vec<Option<Vec<Vec<f32>>>> = passages.iter().map(|_| None).collect();
+        while let Some(first) = found.iter().position(Option::is_none) {
+            let mut ready = Vec::new();
+            for (number, passage) in passages.iter_mut().enumerate() {
+                if found[number].is_none() && self.prepare(passage) {
+                    ready.push(number);
+                }
+                // From now on, what was read of it is of this text.
+                passage.unchanged = passage.text.len();
+            }
+            if ready.is_empty() {
+                let passage = &passages[first];
+                self.retain(|id| id == passage.id);
+                if !self.prepare(passage) {
+                    let problem = format!("the draft model has no room for {} tokens", passage.len());
+                    return Err(EngineError::Model(problem));
+                }
+                ready.push(first);
+            }
+            let read: Vec<&Passage> = ready.iter().map(|&number| &passages[number]).collect();
+            let (logits, rows) = self.forward(&read)?;
+            for (number, row) in ready.into_iter().zip(rows) {
+                let count = passages[number].rows;
+                let copied = |row: usize| (row..row + count).map(|row| logits.row(row).to_vec()).collect();
+                found[number] = row.map(copied);
+            }
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
     /// Feeds the new tokens of each passage; returns, for each passage that was read to its end, the index of
     /// its first row.
     pub(super) fn forward(
@@ -153,7 +196,10 @@ impl Reader {
                     true => passage.rows,
                     false => 0,
                 },
-                parents: None,
+                parents: match track.read() + tokens.len() == passage.len() {
+                    true => passage.parents.as_deref(),
+                    false => None,
+                },
                 scale: passage.scale,
             }
         });
@@ -204,6 +250,10 @@ impl Track {
     fn reach(&mut self, end: usize, passage: &Passage) {
         self.text = end.min(passage.text.len());
         self.tail.clear();
+        if passage.parents.is_some() {
+            // What comes next continues one branch, and the others are between.
+            return;
+        }
         self.tail.extend(passage.from(self.text).take(end - self.text));
     }
 }
@@ -238,6 +288,7 @@ mod tests {
                 text: Arc::new(text.clone()),
                 unchanged,
                 drafts: drafted.to_vec(),
+                parents: None,
                 rows: 1,
                 scale: 1.0,
             };

@@ -8,6 +8,7 @@ use crate::error::EngineError;
 use crate::model::Model;
 use crate::model::logits::Logits;
 use crate::sequence::Sequence;
+use crate::speculation::draft::parents;
 use lexiform::vocab::Vocabulary;
 use lexiform_law::draft::NodeId;
 use std::sync::Arc;
@@ -41,6 +42,36 @@ impl SameTokens {
         self.reader.reset(config);
     }
 
+    /// Returns the number of tokens that the model can read.
+    pub(super) fn context(&self) -> usize {
+        self.reader.context()
+    }
+
+    /// Returns the rows after the text of each sequence and after each of its drafts.
+    pub(super) fn rows(
+        &mut self,
+        sequences: &mut [&mut Sequence],
+    ) -> Result<Vec<Vec<Vec<f32>>>, EngineError> {
+        let passage = |sequence: &&mut Sequence| Passage {
+            id: sequence.id.number,
+            text: sequence.text.tokens.clone(),
+            unchanged: sequence.draft.unchanged,
+            drafts: sequence.draft.drafts.iter().map(|draft| draft.token).collect(),
+            parents: parents(&sequence.draft.drafts),
+            rows: 1 + sequence.draft.drafts.len(),
+            scale: 1.0,
+        };
+        let passages = sequences.iter().map(passage).collect();
+        let mut rows = self.reader.rows(passages)?;
+        for row in rows.iter_mut().flatten() {
+            self.drafter.columns.clean(row);
+        }
+        for sequence in sequences.iter_mut() {
+            sequence.draft.unchanged = sequence.text.tokens.len();
+        }
+        Ok(rows)
+    }
+
     /// Extends the drafts of these sequences; see [`TokenDrafter::propose`].
     pub(super) fn propose(
         &mut self,
@@ -71,6 +102,7 @@ impl TokenModel for Reader {
             text: sequence.text.tokens.clone(),
             unchanged: sequence.draft.unchanged,
             drafts: drafted(sequence, tip),
+            parents: None,
             rows: 1,
             scale: sequence.draw.warper.scale(),
         }

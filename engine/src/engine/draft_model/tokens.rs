@@ -26,11 +26,12 @@ use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::logits::{Logits, Row};
 use crate::request::Verification;
+use crate::sampling::Columns;
 use crate::sampling::crew;
-use crate::sampling::{Columns, verification};
 use crate::sequence::Sequence;
 use crate::speculation::draft::{Draft, Source, path};
 use crate::speculation::policy::svip;
+use crate::speculation::row::DraftRow;
 use lexiform::vocab::Vocabulary;
 use lexiform_law::draft::{NodeId, Proposal};
 use lexiform_law::{Allowed, Distribution, Part, Place, Purpose, Row as _, Seeded};
@@ -273,7 +274,7 @@ fn draw(
         .row_of(row.logits, row.measured, past.history(&counted))
         .ok()?;
     let is_last = is_svip && svip::ends_after(row.part(allowed).shares());
-    let drawn = candidates(sequence, row, allowed, place);
+    let drawn = candidates(sequence, row, (allowed, active.tip), place);
     let draft = |(token, proposal)| Draft {
         parent: active.tip,
         token,
@@ -295,9 +296,9 @@ fn draw(
 fn candidates(
     sequence: &Sequence,
     row: Distribution<'_>,
-    allowed: Allowed<'_>,
+    (allowed, tip): (Allowed<'_>, Option<NodeId>),
     place: Place,
-) -> Vec<(u32, Proposal)> {
+) -> Vec<(u32, Proposal<DraftRow>)> {
     let count = beside(sequence);
     let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
     // A later pass that drafts for this position again uses other numbers. A token that is drafted again
@@ -309,7 +310,7 @@ fn candidates(
             .to(Purpose::Draft)
             .round(pass.wrapping_add(candidate as u32))
     };
-    match verification(sequence) {
+    match sequence.verification() {
         Verification::DrawOnce => {
             let first = row.part(allowed).draw(place, &mut chooser);
             let likely = row.part(allowed).top(if count > 1 { count } else { 0 });
@@ -324,24 +325,26 @@ fn candidates(
                 let draw = |candidate| part.draw(number(candidate), &mut chooser);
                 (0..count).filter_map(draw).collect()
             };
-            let row = Arc::new(row.into_owned());
+            let row = Arc::new(DraftRow::Model(row.into_owned()));
             let independent = |token| (token, Proposal::Independent(row.clone()));
             drawn.into_iter().map(independent).collect()
         }
         Verification::Residual => {
+            // What was drawn there from a store is a sibling, too.
+            let beside = sequence.draft.drafts.iter();
+            let beside = beside.filter(|draft| draft.parent == tip && draft.proposal.is_sampled());
+            let beside: Vec<u32> = beside.map(|draft| draft.token).collect();
             let mut drawn = Vec::with_capacity(count);
             for candidate in 0..count {
-                let left = match candidate {
-                    0 => None,
-                    _ => Some(allowed.without(&drawn, row.len())),
-                };
+                let before = [&beside[..], &drawn[..]].concat();
+                let left = (!before.is_empty()).then(|| allowed.without(&before, row.len()));
                 let part = row.part(left.as_deref().map_or(allowed, Allowed::Words));
                 let Some(token) = part.draw(number(candidate), &mut chooser) else {
                     break;
                 };
                 drawn.push(token);
             }
-            let row = Arc::new(row.into_owned());
+            let row = Arc::new(DraftRow::Model(row.into_owned()));
             let sampled = |token| (token, Proposal::Sampled(row.clone()));
             drawn.into_iter().map(sampled).collect()
         }

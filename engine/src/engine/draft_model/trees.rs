@@ -21,7 +21,6 @@ use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::logits::{Logits, Row};
 use crate::request::Verification;
-use crate::sampling::verification;
 use crate::sequence::Sequence;
 use crate::speculation::draft::{Confidence, Draft, Source};
 use lexiform_law::draft::{NodeId, Proposal};
@@ -109,7 +108,7 @@ impl TokenDrafter {
     ) -> Result<usize, EngineError> {
         let all = sequences.iter_mut().map(|sequence| &mut **sequence);
         let (mut branching, mut chains): (Vec<&mut Sequence>, Vec<&mut Sequence>) =
-            all.partition(|sequence| verification(sequence) == Verification::DrawOnce);
+            all.partition(|sequence| sequence.verification() == Verification::DrawOnce);
         let rounds = self.propose(model, &mut chains, grammar_tasks, grace)?;
         Ok(rounds + self.propose_trees(model, &mut branching, grammar_tasks, grace)?)
     }

@@ -15,12 +15,14 @@
 use super::Core;
 use crate::blocks::Blocks;
 use crate::engine::ahead::{Ahead, Lead, Pass};
+use crate::engine::draft_model::DraftModel;
 use crate::engine::grammar_task::GrammarTasks;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::Model;
 use crate::model::flight::{Ask, Flight};
 use crate::model::logits::{Logits, Row};
+use crate::request::AmateurRows;
 use crate::request::law::masks_before_filters;
 use crate::sampling::crew;
 use crate::sampling::inquiry::Inquiry;
@@ -47,6 +49,8 @@ struct Task<'a> {
     rows: Range<usize>,
     /// The indices of the rows of its second text, if it has one.
     amateur_rows: Range<usize>,
+    /// The rows of the draft model, if those of the sequence are contrasted with them.
+    draft_rows: Vec<Vec<f32>>,
     /// The tokens allowed at each row, if there is a grammar.
     masks: Option<Vec<Bounds>>,
     /// The tokens that the penalties of each row concern, if there are penalties.
@@ -72,6 +76,9 @@ impl Core {
         flight: &mut dyn Flight,
     ) -> Result<Vec<Option<Written>>, EngineError> {
         let mut tasks = tasks(&mut self.scheduler.running, &pass.works);
+        if read_by_draft_model(&mut self.draft_model, &mut tasks) {
+            self.stats.draft_model_failed = true;
+        }
         let rows = pass.works.iter().map(|work| work.rows).sum();
         let turn = Turn::new(self.stats.steps, rows);
         let mut device = Device {
@@ -148,6 +155,7 @@ fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
             sequence,
             rows: work.all_rows(),
             amateur_rows: work.all_amateur_rows(),
+            draft_rows: Vec::new(),
             masks,
             counted: Vec::new(),
             drawn: None,
@@ -289,8 +297,42 @@ fn find_likely(flight: &mut dyn Flight, tasks: &mut [Task<'_>], turn: Turn) {
     }
 }
 
-/// Combines the rows of the sequences whose rows are a contrast with those of their second texts. `logits`
-/// has the rows of the tasks that the device did not draw for, one after the other.
+/// Lets the draft model read the texts that are contrasted with its rows. If it fails, so do their sequences,
+/// which have no rows without it, and it is dropped; returns `true` if it does.
+fn read_by_draft_model(model: &mut Option<DraftModel>, tasks: &mut Vec<Task<'_>>) -> bool {
+    let is_read = |task: &&mut Task<'_>| {
+        let with = task.sequence.request.sampling.contrast.as_ref();
+        with.is_some_and(|with| with.amateur == AmateurRows::DraftModel)
+    };
+    let mut read: Vec<&mut Task<'_>> = tasks.iter_mut().filter(is_read).collect();
+    if read.is_empty() {
+        return false;
+    }
+    let mut sequences: Vec<&mut Sequence> = read.iter_mut().map(|task| &mut *task.sequence).collect();
+    let rows = match model {
+        Some(model) => model.rows(&mut sequences),
+        None => Err(EngineError::Model("the draft model has failed".to_owned())),
+    };
+    match rows {
+        Ok(rows) => {
+            for (task, rows) in read.into_iter().zip(rows) {
+                task.draft_rows = rows;
+            }
+            false
+        }
+        Err(error) => {
+            sequences
+                .into_iter()
+                .for_each(|sequence| sequence.fail(error.clone()));
+            tasks.retain(|task| !task.sequence.report.closed);
+            *model = None;
+            true
+        }
+    }
+}
+
+/// Combines the rows of the sequences whose rows are a contrast with those of their second texts, or of the
+/// draft model. `logits` has the rows of the tasks that the device did not draw for, one after the other.
 fn contrast(
     flight: &mut dyn Flight,
     tasks: &mut [Task<'_>],
@@ -298,18 +340,27 @@ fn contrast(
     columns: &Columns,
 ) -> Result<(), EngineError> {
     let wanted: Vec<usize> = tasks.iter().flat_map(|task| task.amateur_rows.clone()).collect();
-    if wanted.is_empty() {
+    if wanted.is_empty() && tasks.iter().all(|task| task.draft_rows.is_empty()) {
         return Ok(());
     }
-    let mut amateurs = flight.rows(&wanted)?;
+    let mut amateurs = match wanted.is_empty() {
+        true => Logits::default(),
+        false => flight.rows(&wanted)?,
+    };
     amateurs.rows_mut().for_each(|row| columns.clean(row));
     let mut amateurs = (0..wanted.len()).map(|row| amateurs.row(row));
     let mut rows = logits.changed_rows_mut();
     for task in tasks.iter_mut().filter(|task| task.drawn.is_none()) {
         let experts = rows.by_ref().take(task.rows.len());
-        match &task.sequence.request.sampling.contrast {
-            Some(with) => task.combine(with.contrast, experts, &mut amateurs)?,
-            None => experts.for_each(drop),
+        let contrast = task.sequence.request.sampling.contrast.as_ref();
+        let contrast = contrast.map(|with| with.contrast);
+        match (contrast, task.draft_rows.is_empty()) {
+            (Some(contrast), true) => task.combine(contrast, experts, &mut amateurs)?,
+            (Some(contrast), false) => {
+                let rows = std::mem::take(&mut task.draft_rows);
+                task.combine(contrast, experts, rows.iter().map(Vec::as_slice))?;
+            }
+            (None, _) => experts.for_each(drop),
         }
     }
     Ok(())
@@ -368,6 +419,7 @@ fn rejoined(running: &mut [Sequence], aside: Vec<Aside>) -> Vec<Task<'_>> {
             sequence,
             rows: aside.rows,
             amateur_rows: aside.amateur_rows,
+            draft_rows: Vec::new(),
             masks: aside.masks,
             counted: Vec::new(),
             drawn: aside.drawn,
@@ -389,16 +441,21 @@ impl Task<'_> {
         can_stay(self.sequence) && !self.is_narrowed()
     }
 
-    /// Combines its rows with those of its second text.
-    fn combine<'r>(
+    /// Combines its rows with those of its second text, or of the draft model.
+    fn combine<'e, 'a>(
         &self,
         contrast: Contrast,
-        experts: impl Iterator<Item = &'r mut [f32]>,
-        amateurs: impl Iterator<Item = &'r [f32]>,
+        experts: impl Iterator<Item = &'e mut [f32]>,
+        amateurs: impl Iterator<Item = &'a [f32]>,
     ) -> Result<(), EngineError> {
         let masks = self.masks.as_ref();
         let masks = masks.filter(|_| masks_before_filters(&self.sequence.request));
         for (number, (expert, amateur)) in experts.zip(amateurs).enumerate() {
+            // The rows of two models may have columns beyond their tokens.
+            let width = expert.len().min(amateur.len());
+            let (expert, beyond) = expert.split_at_mut(width);
+            beyond.fill(f32::NEG_INFINITY);
+            let amateur = &amateur[..width];
             let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[number].mask.words()));
             contrast.combine(expert, amateur, allowed).map_err(not_a_law)?;
         }

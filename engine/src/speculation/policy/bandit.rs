@@ -56,7 +56,7 @@ impl Arm {
             Source::Given | Source::Guessed => true,
             Source::Forced => self != Arm::Nothing,
             Source::Copied | Source::Predicted => matches!(self, Arm::Copied | Arm::All),
-            Source::Learned(..) => matches!(self, Arm::Learned | Arm::All),
+            Source::Learned(..) | Source::Drawn(..) => matches!(self, Arm::Learned | Arm::All),
             Source::Model | Source::Branch(_) => matches!(self, Arm::Model | Arm::All),
         }
     }

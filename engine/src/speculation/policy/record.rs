@@ -3,6 +3,7 @@
 use crate::speculation::class::Standing;
 use crate::speculation::draft::{Confidence, Draft, Source};
 use crate::speculation::policy::bandit::{Arm, Play};
+use crate::speculation::policy::stakes::Odds;
 use lexiform_law::draft::{NodeId, Origin};
 use std::collections::HashMap;
 
@@ -80,7 +81,7 @@ const PLAIN_RECORD: [(Source, [f64; Stage::COUNT]); 5] = [
 ];
 
 /// The stores, whose drafts are counted by their confidence.
-const LEARNED: [Origin; 8] = [
+pub(crate) const LEARNED: [Origin; 8] = [
     Origin::Recycled,
     Origin::Trigram,
     Origin::NGram,
@@ -91,8 +92,15 @@ const LEARNED: [Origin; 8] = [
     Origin::Phrase,
 ];
 
-/// The number of kinds by which drafts are counted: the last ones are those of trees of a draft model.
-const KINDS: usize = PLAIN_RECORD.len() + (LEARNED.len() + 1) * Confidence::COUNT;
+/// The first of the kinds of tokens that were drawn from stores, and their number.
+const DRAWN: (usize, usize) = (
+    PLAIN_RECORD.len() + (LEARNED.len() + 1) * Confidence::COUNT,
+    LEARNED.len() * Confidence::COUNT,
+);
+
+/// The number of kinds by which drafts are counted: those without a confidence, those of stores, those of
+/// trees of a draft model, and those that were drawn from stores.
+const KINDS: usize = DRAWN.0 + DRAWN.1;
 
 /// Counts by kind and stage. They are in one allocation for all drafts of a sequence, most of which are of
 /// few kinds.
@@ -115,6 +123,10 @@ fn kind(source: Source) -> Option<usize> {
         }
         Source::Branch(confidence) => {
             Some(PLAIN_RECORD.len() + LEARNED.len() * Confidence::COUNT + confidence.step())
+        }
+        Source::Drawn(origin, confidence) => {
+            let store = LEARNED.iter().position(|known| *known == origin)?;
+            Some(DRAWN.0 + store * Confidence::COUNT + confidence.step())
         }
         source => PLAIN_RECORD.iter().position(|(known, _)| *known == source),
     }
@@ -160,6 +172,8 @@ fn is_like(one: Source, other: Source) -> bool {
     match (one, other) {
         (Source::Learned(one, _), Source::Learned(other, _)) => one == other,
         (Source::Model | Source::Branch(_), Source::Model | Source::Branch(_)) => true,
+        // The confidence of a row says all that is known of a token that is drawn from it.
+        (Source::Drawn(..), Source::Drawn(..)) => false,
         _ => one == other,
     }
 }
@@ -258,6 +272,19 @@ impl Record {
         self.run = if is_right { run + 1 } else { 0 };
     }
 
+    /// Returns the probabilities that tokens drawn from stores are confirmed, by their kind, and that a copy
+    /// is, given those of all sequences.
+    pub(crate) fn odds(&self, of_all: &Odds) -> (Vec<f64>, f64) {
+        let counts = self.counts.0[DRAWN.0..].iter().zip(&of_all.drawn);
+        let drawn = counts.map(|(counts, of_all)| counts[Stage::Begins as usize].share(*of_all, PRIOR));
+        let stage = Stage::after(self.run_of(Source::Copied)) as usize;
+        let copied = kind(Source::Copied).zip(of_all.copied.get(stage));
+        let copied = copied.map_or(0.0, |(kind, of_all)| {
+            self.counts.0[kind][stage].share(*of_all, PRIOR)
+        });
+        (drawn.collect(), copied)
+    }
+
     /// Returns the length of the run that each draft continues, and 0 for one that begins a run.
     fn runs(&self, drafts: &[Draft]) -> Vec<usize> {
         let mut runs: Vec<usize> = Vec::with_capacity(drafts.len());
@@ -308,6 +335,17 @@ impl Records {
         for (kind, stage, is_confirmed) in record.news.drain(..) {
             self.0.0[kind][stage as usize].add(is_confirmed, KEPT_OF_ALL);
         }
+    }
+
+    /// Returns the shares of drafts that were confirmed: of each kind of tokens drawn from stores, and of
+    /// copies at each stage.
+    pub(crate) fn of_all(&self) -> (Vec<f64>, Vec<f64>) {
+        let share =
+            |kind: usize, stage: Stage| self.0.0[kind][stage as usize].share(prior(kind, stage), PRIOR);
+        let drawn = (DRAWN.0..KINDS).map(|kind| share(kind, Stage::Begins));
+        let stages = [Stage::Begins, Stage::GoesOn, Stage::Runs].into_iter();
+        let copied = stages.filter_map(|stage| Some(share(kind(Source::Copied)?, stage)));
+        (drawn.collect(), copied.collect())
     }
 
     /// Returns the probability that a draft of a sequence is confirmed if the previous one was.

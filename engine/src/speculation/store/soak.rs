@@ -88,8 +88,8 @@ fn answer(stores: &mut Stores, owner: &Owner, call: &[(u64, u32)], numbers: &mut
             allowed: &likely[..3],
             drawn: Some(token),
         };
-        store.learn(&at, &seen);
-        samples.iter().for_each(|samples| samples.learn(&at, &seen));
+        store.learn(&at, &seen, 1.0);
+        samples.iter().for_each(|samples| samples.learn(&at, &seen, 1.0));
         if place % 8 == 0 {
             let mut draft: Draft<'_, Grammar> = Draft::new(None, &[], 8);
             store.offer(text, (None, 0.0), &mut draft);

@@ -21,20 +21,29 @@ use crate::law::{Allowed, Chooser, Part, Place, Purpose, Row, Sparse, Weight};
 pub struct Sampled<F> {
     /// The tree.
     pub template: Template,
-    /// Returns the weight with which a candidate is drawn at a place, given the constraint with its state
-    /// there and the number of drafted tokens before it: the chance of the candidate to the power of 1 over
-    /// the temperature, and zero if the mask that verifies the draft does not allow it. (The constraint has
-    /// been asked, but its mask may have a budget too.)
+    /// Returns the weights with which the candidates at a place are drawn, in their order: the chance of each
+    /// to the power of 1 over the temperature, and zero if the mask that verifies the draft does not allow
+    /// it. (The constraint has been asked, but its mask may have a budget too.) If all are zero, or there are
+    /// none, nothing is drawn there; this may depend on the place and on the candidates.
     pub weigh: F,
 }
 
+/// A place at which a token may be drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Here<'a, C: Constraint> {
+    /// The drafted tokens before it.
+    pub path: &'a [u32],
+    /// The constraint, with its state there; `None` without a constraint.
+    pub at: Option<(&'a C, C::State)>,
+}
+
 /// A place below which tokens are drawn.
-struct Urn<W> {
+struct Urn<Q> {
     node: Option<NodeId>,
     /// The number of drafted tokens before it.
     depth: usize,
     candidates: Vec<Candidate>,
-    row: Arc<Sparse<W>>,
+    row: Arc<Q>,
     /// The siblings that were drawn before.
     drawn: Vec<u32>,
 }
@@ -45,23 +54,24 @@ impl<F> Sampled<F> {
     /// `first` is the place at which the token after the text would be drawn. Draws have the purpose
     /// [`Draft`](Purpose::Draft), and rounds from that of `first` on, one for each node of the template: a
     /// later pass that may draft for the same positions needs others.
-    pub fn grow<C, W>(
+    pub fn grow<C, W, Q>(
         &self,
         predictor: &dyn Predictor,
         text: Text<'_>,
         below: Option<NodeId>,
-        draft: &mut Draft<'_, C, Sparse<W>>,
+        draft: &mut Draft<'_, C, Q>,
         first: Place,
         chooser: &mut (impl Chooser<W> + ?Sized),
     ) where
         C: Constraint,
         W: Weight,
-        F: Fn(Option<(&C, C::State)>, usize, &Candidate) -> W,
+        Q: Row<W> + From<Sparse<W>>,
+        F: Fn(Here<'_, C>, &[Candidate]) -> Vec<W>,
     {
         let frontier = Frontier::new(predictor, text, draft);
         let mut top = self.urn(&frontier, below);
         // For each node of the template: what is drawn below it.
-        let mut urns: Vec<Option<Urn<W>>> = Vec::with_capacity(self.template.len());
+        let mut urns: Vec<Option<Urn<Q>>> = Vec::with_capacity(self.template.len());
         for (number, (above, _)) in (0..).zip(self.template.nodes()) {
             let urn = match above {
                 None => Some(&mut top),
@@ -80,35 +90,49 @@ impl<F> Sampled<F> {
     }
 
     /// Returns what can be drawn below a node.
-    fn urn<C, W>(&self, frontier: &Frontier<'_, '_, C, Sparse<W>>, node: Option<NodeId>) -> Urn<W>
+    fn urn<C, W, Q>(&self, frontier: &Frontier<'_, '_, C, Q>, node: Option<NodeId>) -> Urn<Q>
     where
         C: Constraint,
         W: Weight,
-        F: Fn(Option<(&C, C::State)>, usize, &Candidate) -> W,
+        Q: Row<W> + From<Sparse<W>>,
+        F: Fn(Here<'_, C>, &[Candidate]) -> Vec<W>,
     {
         let (spot, candidates) = (frontier.spot(node), frontier.candidates(node));
-        let depth = spot.path.len();
-        let weigh = |candidate: &Candidate| (candidate.token, (self.weigh)(spot.at, depth, candidate));
+        let here = Here {
+            path: &spot.path,
+            at: spot.at,
+        };
+        let weights = match candidates.is_empty() {
+            true => Vec::new(),
+            false => (self.weigh)(here, &candidates),
+        };
+        let tokens = candidates.iter().map(|candidate| candidate.token);
+        let row = Sparse::new(tokens.zip(weights));
         let siblings = frontier.draft.nodes().iter();
         let siblings = siblings.filter(|sibling| sibling.parent == node && sibling.proposal.is_sampled());
         Urn {
             node,
-            depth,
-            row: Arc::new(Sparse::new(candidates.iter().map(weigh))),
+            depth: spot.path.len(),
+            row: Arc::new(Q::from(row)),
             candidates,
             drawn: siblings.map(|sibling| sibling.token).collect(),
         }
     }
 }
 
-impl<W: Weight> Urn<W> {
+impl<Q> Urn<Q> {
     /// Draws a token and offers it; `None` if there is none left, or no room.
-    fn draw<C: Constraint>(
+    fn draw<C, W>(
         &mut self,
-        draft: &mut Draft<'_, C, Sparse<W>>,
+        draft: &mut Draft<'_, C, Q>,
         place: Place,
         chooser: &mut (impl Chooser<W> + ?Sized),
-    ) -> Option<NodeId> {
+    ) -> Option<NodeId>
+    where
+        C: Constraint,
+        W: Weight,
+        Q: Row<W>,
+    {
         let mask = Allowed::All.without(&self.drawn, self.row.len());
         let token = self.row.part(Allowed::Words(&mask)).draw(place, chooser)?;
         self.drawn.push(token);

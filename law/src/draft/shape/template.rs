@@ -22,6 +22,11 @@ impl Template {
         is_tree.then_some(Template { nodes })
     }
 
+    /// Creates a chain of this many nodes.
+    pub fn chain(length: usize) -> Template {
+        Template::of((0..length).map(|node| (node.checked_sub(1), 0)).collect())
+    }
+
     /// Creates the tree of nodes that come after their parents.
     pub(super) fn of(nodes: Vec<(Option<usize>, usize)>) -> Template {
         Template { nodes }

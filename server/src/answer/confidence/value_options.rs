@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use lexiform_engine::{
-    Contrast, ContrastPrompt, Grammar, Options, Owner, Reporting, Request, Sampling, Weigh,
+    AmateurRows, Contrast, ContrastWith, Grammar, Options, Owner, Reporting, Request, Sampling, Weigh,
 };
 
 use crate::answer::confidence::Trace;
@@ -25,7 +25,7 @@ use crate::wire::response::{Confidence, Usage, ValueOption};
 #[derive(Clone, Debug)]
 struct Begun {
     prompt: Arc<Vec<u32>>,
-    contrast: Option<ContrastPrompt>,
+    contrast: Option<ContrastWith>,
     grammar: Grammar,
     owner: Owner,
 }
@@ -91,8 +91,11 @@ impl Begun {
         let max_tokens = options.longest() + usize::from(closed.with_end);
         let before = trace.tokens(closed.before);
         let prompt = [&self.prompt[..], &before].concat();
-        let contrast = self.contrast.as_ref().map(|with| ContrastPrompt {
-            tokens: [&with.tokens[..], &before].concat(),
+        let contrast = self.contrast.as_ref().map(|with| ContrastWith {
+            amateur: match &with.amateur {
+                AmateurRows::Prompt(tokens) => AmateurRows::Prompt([&tokens[..], &before].concat()),
+                AmateurRows::DraftModel => AmateurRows::DraftModel,
+            },
             contrast: Contrast {
                 alpha: 0.0,
                 ..with.contrast

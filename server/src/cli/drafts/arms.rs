@@ -1,6 +1,8 @@
 //! The arms: the kinds of drafts.
 
-use lexiform_engine::{DraftShape, DraftStores, Drafting, Learner, Lookahead, Speculation, Union};
+use lexiform_engine::{
+    DraftShape, DraftStores, Drafting, Learner, Lookahead, Speculation, Union, Verification,
+};
 use lexiform_law::draft::Retrieval as Corpus;
 
 use crate::cli::model::ModelArgs;
@@ -19,6 +21,8 @@ pub(super) struct Arm {
     shape: DraftShape,
     /// The policy that chooses the drafts to feed; `None` for the policy given on the command line.
     policy: Option<Drafting>,
+    /// `true` if the tokens of stores are drawn.
+    sampled: bool,
     /// `true` if passes guess ahead.
     guesses: bool,
     /// The source of the draft model.
@@ -44,6 +48,7 @@ const NONE: Arm = Arm {
     learners: None,
     shape: DraftShape::BestFirst,
     policy: None,
+    sampled: false,
     guesses: false,
     model_of: ModelOf::Told,
 };
@@ -73,7 +78,7 @@ const LEARNED: &[Learner] = &[Suffixes, StateKeyed, Recycling];
 
 /// All arms. The arms with a store also draft forced tokens, as the arm `forced` does by itself. The last
 /// ones are the default with another policy.
-pub(super) const ARMS: [Arm; 24] = [
+pub(super) const ARMS: [Arm; 26] = [
     NONE,
     Arm {
         name: "forced",
@@ -138,6 +143,15 @@ pub(super) const ARMS: [Arm; 24] = [
     },
     ALL,
     Arm {
+        name: "sampled",
+        sampled: true,
+        ..ALL
+    },
+    Arm {
+        sampled: true,
+        ..learning("stand-sampled", &[NGrams])
+    },
+    Arm {
         name: "svip",
         policy: Some(Drafting::Svip),
         ..ALL
@@ -201,6 +215,11 @@ impl Arm {
         self.policy.unwrap_or(told)
     }
 
+    /// Returns `true` if its texts are not those of their seeds.
+    pub(super) fn is_sampled(&self) -> bool {
+        self.sampled
+    }
+
     /// Returns the drafting settings of its requests.
     pub(super) fn speculation(&self, of: Speculation) -> Speculation {
         Speculation {
@@ -209,6 +228,11 @@ impl Arm {
             model: self.model,
             learned: self.learners.is_some(),
             siblings: self.learners.is_some(),
+            sampled: self.sampled,
+            verification: match self.sampled {
+                true => Verification::Residual,
+                false => of.verification,
+            },
             ..of
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct Figures {
     pub(super) accepted: u64,
     pub(super) store_bytes: usize,
     pub(super) regions: RegionCounts,
+    /// `true` if the texts are not those of their seeds.
+    pub(super) has_own_texts: bool,
     /// The tokens of each answer.
     pub(super) texts: Vec<Vec<u32>>,
 }
@@ -87,7 +89,7 @@ impl Report {
         let others = self
             .arms
             .iter()
-            .filter(|(_, figures)| figures.texts != first.texts);
+            .filter(|(_, figures)| !figures.has_own_texts && figures.texts != first.texts);
         others.map(|(name, _)| *name).collect()
     }
 

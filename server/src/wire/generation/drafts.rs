@@ -29,11 +29,13 @@ const SOURCES: [(&str, Flag); 5] = [
     ("model", |drafts| &mut drafts.model),
 ];
 
-/// The rules that verify tokens of a draft model, by their names in requests.
-const RULES: [(&str, Verification); 3] = [
-    ("residual", Verification::Residual),
-    ("k_seq", Verification::KSeq),
-    ("draw_once", Verification::DrawOnce),
+/// The rules that verify tokens of a draft model, by their names in requests, and whether tokens of stores
+/// are drawn, too.
+const RULES: [(&str, (Verification, bool)); 4] = [
+    ("residual", (Verification::Residual, false)),
+    ("k_seq", (Verification::KSeq, false)),
+    ("draw_once", (Verification::DrawOnce, false)),
+    ("sampled", (Verification::Residual, true)),
 ];
 
 /// The drafts that a request allows.
@@ -92,8 +94,12 @@ impl Drafts {
         allowed.candidates = number("candidates", SIBLINGS).unwrap_or(allowed.candidates);
         allowed.branches = number("branches", SIBLINGS).unwrap_or(allowed.branches);
         let rule = inner.word("rule", &RULES, problems);
+        allowed.sampled = rule.is_some_and(|(_, sampled)| sampled);
         inner.finish_strict(problems);
-        Drafts { allowed, rule }
+        Drafts {
+            allowed,
+            rule: rule.map(|(rule, _)| rule),
+        }
     }
 
     /// Reports a rule that the request contradicts: the text of a seed is the one without drafts, and so is
@@ -176,6 +182,14 @@ mod tests {
                 rule: Some(Verification::KSeq)
             })
         );
+    }
+
+    #[test]
+    fn stores_draw_by_a_rule_of_their_own() {
+        let drafts = read(json!({"rule": "sampled"})).expect("a rule");
+        assert!(drafts.allowed.sampled);
+        assert_eq!(drafts.rule, Some(Verification::Residual));
+        assert!(!read(json!({"rule": "residual"})).is_ok_and(|drafts| drafts.allowed.sampled));
     }
 
     #[test]
