@@ -8,8 +8,8 @@
 //!                            └─────► tallies ─► report
 //! ```
 //!
-//! Nothing here knows which engine answers: the figures of different servers can be compared. The order of the
-//! items and the seeds of the requests depend only on `--seed` and the names of the items.
+//! Nothing here knows which engine answers: the figures of different servers can be compared. The order of
+//! the items and the seeds of the requests depend only on `--seed` and the names of the items.
 
 mod collection;
 mod coverage;

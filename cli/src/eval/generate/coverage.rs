@@ -68,8 +68,8 @@ impl Coverage {
         ]
     }
 
-    /// Returns the share of the schemas that the endpoint took. A prompt that is too long and a failure of the
-    /// endpoint say nothing about a schema.
+    /// Returns the share of the schemas that the endpoint took. A prompt that is too long and a failure of
+    /// the endpoint say nothing about a schema.
     pub(super) fn declared(&self) -> Share {
         Share {
             part: self.answered(),

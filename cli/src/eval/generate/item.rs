@@ -1,7 +1,7 @@
 //! What a model is asked, and how an answer is judged.
 //!
-//! A collection becomes a list of items. The runner knows nothing about collections: it asks, and lets the item
-//! judge.
+//! A collection becomes a list of items. The runner knows nothing about collections: it asks, and lets the
+//! item judge.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The file of answers: a header line with what determines the answers, and a line for each answer.
 //!
-//! A run writes a line as soon as an answer is there, so that it can be stopped at any time. A later run with the
-//! same file reads the lines and asks for the rest. Of several lines about the same item and arm, the last
-//! counts.
+//! A run writes a line as soon as an answer is there, so that it can be stopped at any time. A later run
+//! with the same file reads the lines and asks for the rest. Of several lines about the same item and arm,
+//! the last counts.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};

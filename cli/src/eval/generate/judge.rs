@@ -1,7 +1,8 @@
 //! Judges whether the text of an answer is a JSON value that a schema allows.
 //!
-//! The validator is the crate `jsonschema`, which shares nothing with the compiler of this repository. It uses
-//! the draft that `$schema` names, 2020-12 without it, and checks formats in every draft. Nothing is fetched.
+//! The validator is the crate `jsonschema`, which shares nothing with the compiler of this repository. It
+//! uses the draft that `$schema` names, 2020-12 without it, and checks formats in every draft. Nothing is
+//! fetched.
 
 use std::sync::Arc;
 

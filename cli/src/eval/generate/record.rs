@@ -23,7 +23,7 @@ pub(crate) struct Record {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    Answered { judged: Judged, answer: Answer },
+    Answered { judged: Judged, answer: Box<Answer> },
     Failed(Fault),
 }
 

@@ -103,7 +103,7 @@ impl Runner<'_> {
         let outcome = match result {
             Ok(answer) => Outcome::Answered {
                 judged: (job.item.judge)(&answer.text),
-                answer,
+                answer: Box::new(answer),
             },
             Err(fault) => Outcome::Failed(fault),
         };

@@ -84,7 +84,8 @@ struct Reading {
 impl Reading {
     fn line(&mut self, line: &[u8], now: Duration) -> Result<Next, Fault> {
         let text = std::str::from_utf8(line).map_err(|_| foreign(line))?.trim();
-        // An empty line ends an event, and a colon begins a comment, with which servers keep connections open.
+        // An empty line ends an event, and a colon begins a comment, with which servers keep connections
+        // open.
         let is_other = ["event:", "id:", "retry:", ":"];
         if text.is_empty() || is_other.iter().any(|start| text.starts_with(start)) {
             return Ok(Next::Line);

@@ -1,147 +1,19 @@
 //! Whole runs against a server that does what a test tells it, good and bad.
 
-use std::collections::HashMap;
+mod scripted;
+
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::thread;
 
 use clap::Parser;
 use serde_json::{Value, json};
 
+use self::scripted::{Reaction, Scripted, refused, response, streamed, title};
 use super::{Args, Run, evaluate};
 use crate::eval::generate::runner::End;
 use crate::failure::Failure;
-
-/// What a server does with a request.
-enum Reaction {
-    /// Sends these bytes and closes the connection.
-    Send(String),
-    /// Waits until the client is gone.
-    Wait,
-}
-
-/// A server that reacts to a request by the title of its schema and the number of times that this was asked
-/// for before.
-struct Scripted {
-    address: SocketAddr,
-    /// The bodies of all requests, in order.
-    bodies: Arc<Mutex<Vec<Value>>>,
-}
-
-impl Scripted {
-    fn new(script: impl Fn(&str, usize) -> Reaction + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let bodies = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&bodies);
-        let script = Arc::new(script);
-        thread::spawn(move || {
-            let asked = Arc::new(Mutex::new(HashMap::new()));
-            for stream in listener.incoming() {
-                let stream = stream.expect("a connection");
-                let (script, kept, asked) = (Arc::clone(&script), Arc::clone(&kept), Arc::clone(&asked));
-                thread::spawn(move || {
-                    let Some(body) = body_of(&stream) else { return };
-                    let title = title(&body);
-                    kept.lock().expect("the bodies").push(body);
-                    let before = {
-                        let mut asked = asked.lock().expect("the counts");
-                        let count: &mut usize = asked.entry(title.clone()).or_default();
-                        *count += 1;
-                        *count - 1
-                    };
-                    react(stream, script(&title, before));
-                });
-            }
-        });
-        Self { address, bodies }
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}/v1", self.address)
-    }
-
-    fn titles(&self) -> Vec<String> {
-        self.bodies
-            .lock()
-            .expect("the bodies")
-            .iter()
-            .map(title)
-            .collect()
-    }
-}
-
-fn body_of(stream: &TcpStream) -> Option<Value> {
-    let mut reader = BufReader::new(stream);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-        if line.trim().is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    serde_json::from_slice(&body).ok()
-}
-
-/// Returns the title of the schema in a request, which every prompt of these tests contains.
-fn title(body: &Value) -> String {
-    let prompt = body["messages"][1]["content"].as_str().unwrap_or("{}");
-    let schema: Value = serde_json::from_str(prompt).expect("a schema");
-    schema["title"].as_str().unwrap_or_default().to_owned()
-}
-
-fn react(mut stream: TcpStream, reaction: Reaction) {
-    match reaction {
-        // A client that does not want the rest closes first.
-        Reaction::Send(bytes) => drop(stream.write_all(bytes.as_bytes())),
-        Reaction::Wait => drop(stream.read(&mut [0])),
-    }
-}
-
-fn response(status: &str, media: &str, rest: &str) -> Reaction {
-    let head = format!("HTTP/1.1 {status}\r\ncontent-type: {media}\r\nconnection: close\r\n");
-    Reaction::Send(format!("{head}{rest}"))
-}
-
-fn refused(status: &str, error: Value) -> Reaction {
-    let body = json!({"error": error}).to_string();
-    response(
-        status,
-        "application/json",
-        &format!("content-length: {}\r\n\r\n{body}", body.len()),
-    )
-}
-
-/// A stream with this text, in two pieces, and further events.
-fn streamed(text: &str, finish: &str, more: &[&str]) -> Reaction {
-    let half = text.chars().count() / 2;
-    let (first, second): (String, String) = (
-        text.chars().take(half).collect(),
-        text.chars().skip(half).collect(),
-    );
-    let piece = |text: &str, finish: Value| {
-        let choice = json!({"delta": {"content": text}, "finish_reason": finish});
-        format!("data: {}\n\n", json!({"choices": [choice]}))
-    };
-    let mut events = piece(&first, Value::Null) + &piece(&second, json!(finish));
-    for event in more {
-        events += &format!("data: {event}\n\n");
-    }
-    response(
-        "200 OK",
-        "text/event-stream",
-        &format!("\r\n{events}data: [DONE]\n\n"),
-    )
-}
 
 const USAGE: &str = r#"{"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}}"#;
 
