@@ -19,7 +19,6 @@ pub mod compare;
 pub mod data;
 pub mod figures;
 pub mod generate;
-mod hash;
 mod invent;
 pub mod maskbench;
 pub mod panics;

@@ -16,6 +16,7 @@ pub mod check;
 pub mod convert;
 pub mod eval;
 pub mod failure;
+mod hash;
 pub mod input;
 pub mod key;
 pub mod mask;

@@ -33,6 +33,10 @@ pub use model::{
 };
 pub use number::count;
 
+pub(crate) use markup::shortened;
+pub(crate) use number::number;
+pub(crate) use table::in_columns;
+
 impl Report {
     /// Returns the report as an HTML page, which needs no other file.
     pub fn html(&self) -> String {

@@ -16,7 +16,6 @@ mod cases;
 mod dispute;
 mod environment;
 mod findings;
-mod numbers;
 mod place;
 mod process;
 mod protocol;

@@ -9,7 +9,7 @@
 //! of the resulting state, since a lazy engine may do its work in either.
 
 mod collection;
-mod keywords;
+pub(crate) mod keywords;
 mod page;
 
 use std::cell::Cell;

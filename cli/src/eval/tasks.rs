@@ -35,7 +35,7 @@ pub(crate) use self::results::Results;
 pub(crate) use self::task::{Message, Task};
 use super::invent;
 use crate::failure::{Code, EXIT_CODES, Failure, Outcome};
-use crate::report::{Destinations, Made, Part, Report};
+use crate::report::{Destinations, Made, Part, Report, in_columns};
 use crate::shown::output::Output;
 
 /// The most wrong answers shown in the text output; `--json` has all.
@@ -251,8 +251,7 @@ fn publish(report: Report, collection: &Collection, args: &Args) -> Outcome {
         .map(|it| format!("{} {}\n", it.question, it.answer))
         .collect();
     if let Some(Part::Table(table)) = report.sections.first().and_then(|it| it.parts.first()) {
-        text += "\n";
-        text += &aligned(&table.columns, &table.rows);
+        text += &in_columns(table);
     }
     text += &format!("\n{} wrong\n", report.failures.len());
     for failure in report.failures.iter().take(LISTED) {
@@ -261,22 +260,4 @@ fn publish(report: Report, collection: &Collection, args: &Args) -> Outcome {
     text += &left_out_lines(collection).concat();
     args.destinations
         .publish_as(report, args.output, &json, &text, false)
-}
-
-/// Returns the rows of a table with columns of equal width.
-fn aligned(columns: &[String], rows: &[Vec<String>]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| &row[column]).chain([&columns[column]]);
-        cells.map(|it| it.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
-    let line = |cells: &[String]| {
-        let cells = cells
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}"));
-        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    let rows = rows.iter().map(|row| line(row));
-    [line(columns)].into_iter().chain(rows).collect()
 }

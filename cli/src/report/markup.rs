@@ -50,7 +50,7 @@ pub(super) fn code_block(text: &str) -> String {
 }
 
 /// Returns at most this many characters of a text, followed by `…` if there are more.
-pub(super) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -5,7 +5,7 @@ const DIGITS: i32 = 3;
 
 /// Writes a number with three significant digits, or all digits of its integer part, and separators of
 /// thousands: `0.0123`, `4.5`, `12,345`. A number that is not finite is a dash.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }

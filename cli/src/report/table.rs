@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use unicode_width::UnicodeWidthStr as _;
+
 use super::markup;
 use super::model::Table;
 use super::number::count;
@@ -97,4 +99,34 @@ pub(super) fn markdown(table: &Table) -> String {
         let _ = writeln!(text, "{}\n", markup::markdown(note));
     }
     text
+}
+
+/// Writes a table for a terminal, in columns, with its title above it.
+pub(crate) fn in_columns(table: &Table) -> String {
+    let rows = || std::iter::once(&table.columns).chain(&table.rows);
+    let widths: Vec<usize> = (0..table.columns.len())
+        .map(|column| {
+            rows()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.width())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let line = |row: &Vec<String>| {
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(column, (cell, width))| {
+                let space = " ".repeat(width.saturating_sub(cell.width()));
+                if column == 0 {
+                    format!("{cell}{space}")
+                } else {
+                    format!("{space}{cell}")
+                }
+            });
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    format!("\n{}\n{}", table.title, rows().map(line).collect::<String>())
 }

@@ -3,8 +3,8 @@
 use super::arena::Grown;
 use super::dispute::{Blame, Side};
 use super::findings::Findings;
-use super::numbers::{grouped, microseconds, times};
 use super::run::{Finished, OURS};
+use super::tables::{grouped, microseconds, times};
 use super::tally::Tally;
 use crate::eval::figures::Samples;
 use crate::report::{Answer, Mood};

@@ -6,6 +6,7 @@ use std::path::Path;
 use lexiform::vocab::{Tokenizer, TokenizerError};
 use serde_json::Value;
 
+use crate::eval::maskbench::keywords;
 use crate::eval::python_json::dumps;
 use crate::eval::verdict::parse_line;
 use crate::failure::{Failure, read_text};
@@ -98,94 +99,12 @@ fn case(entry: &Value, tokenizer: &Tokenizer) -> Result<Case, TokenizerError> {
             tokens: tokenizer.encode(&dumps(&test["data"]))?,
         })
     };
-    let mut keywords = BTreeSet::new();
-    collect_keywords(&entry["schema"], &mut keywords);
     Ok(Case {
         name: entry["name"].as_str().unwrap_or("without a name").to_owned(),
         schema: entry["schema"].to_string(),
-        keywords,
+        keywords: keywords::of(&entry["schema"]),
         instances: tests.iter().map(instance).collect::<Result<_, _>>()?,
     })
-}
-
-/// The keywords whose values are objects of schemas by name.
-const NAMED: [&str; 6] = [
-    "properties",
-    "patternProperties",
-    "$defs",
-    "definitions",
-    "dependentSchemas",
-    "dependencies",
-];
-
-/// The other keywords that assert something.
-const ASSERTIONS: [&str; 36] = [
-    "$ref",
-    "$dynamicRef",
-    "$recursiveRef",
-    "type",
-    "enum",
-    "const",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "format",
-    "pattern",
-    "minLength",
-    "maxLength",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "items",
-    "additionalItems",
-    "prefixItems",
-    "contains",
-    "minContains",
-    "maxContains",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "required",
-    "additionalProperties",
-    "propertyNames",
-    "minProperties",
-    "maxProperties",
-];
-
-/// The keywords of ASSERTIONS whose values are data; the values of the others are or contain schemas.
-const DATA: [&str; 2] = ["enum", "const"];
-
-/// Collects the keywords of a schema and of the schemas in it.
-fn collect_keywords(schema: &Value, keywords: &mut BTreeSet<String>) {
-    let mut left = vec![schema];
-    while let Some(schema) = left.pop() {
-        match schema {
-            Value::Array(schemas) => left.extend(schemas),
-            Value::Object(members) => {
-                for (key, value) in members {
-                    let named = NAMED.contains(&key.as_str());
-                    if named || key.starts_with("unevaluated") || ASSERTIONS.contains(&key.as_str()) {
-                        keywords.insert(key.clone());
-                        left.extend((!named && !DATA.contains(&key.as_str())).then_some(value));
-                        left.extend(
-                            value
-                                .as_object()
-                                .filter(|_| named)
-                                .into_iter()
-                                .flat_map(|it| it.values()),
-                        );
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]
@@ -199,32 +118,6 @@ mod tests {
         assert_eq!(spread(10, 3, 2), [2, 5, 8]);
         assert_eq!(spread(3, 9, 7), [0, 1, 2]);
         assert_eq!(spread(0, 9, 7), [0_usize; 0]);
-    }
-
-    #[test]
-    fn names_of_properties_and_values_are_no_keywords() {
-        let schema = serde_json::json!({
-            "properties": {"pattern": {"type": "string", "default": {"minimum": 1}}, "x": {"$ref": "#/$defs/a"}},
-            "$defs": {"a": {"enum": [{"maxLength": 1}]}},
-            "items": [{"not": {"multipleOf": 2}}],
-            "unevaluatedProperties": false,
-            "x-note": {"maximum": 1},
-        });
-        let mut keywords = BTreeSet::new();
-        collect_keywords(&schema, &mut keywords);
-        let found: Vec<&str> = keywords.iter().map(String::as_str).collect();
-        let expected = [
-            "$defs",
-            "$ref",
-            "enum",
-            "items",
-            "multipleOf",
-            "not",
-            "properties",
-            "type",
-        ];
-        assert_eq!(found[..8], expected);
-        assert_eq!(found[8..], ["unevaluatedProperties"]);
     }
 
     #[test]

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::arena::Grown;
-use super::numbers::{laid_out, shortened};
 use super::run::{Finished, OURS};
 use super::tally::Tally;
 use crate::eval::verdict::Verdict;
-use crate::report::{Failure, Made, Mood, Part, Report, Section};
+use crate::report::{Failure, Made, Mood, Part, Report, Section, in_columns, shortened};
 
 /// Everything that was found.
 pub(super) struct Findings<'a> {
@@ -175,7 +174,7 @@ pub(super) fn in_short(report: &Report) -> String {
             Part::Table(table) => Some(table),
             _ => None,
         });
-        tables.take(2).for_each(|table| text += &laid_out(table));
+        tables.take(2).for_each(|table| text += &in_columns(table));
     }
     text
 }

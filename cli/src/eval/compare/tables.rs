@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::dispute::{Blame, Example, Judgement, Side};
 use super::findings::Findings;
-use super::numbers::{ending, grouped, mebibytes, microseconds, shortened, times};
 use super::place::Place;
 use super::run::{Finished, OURS};
 use super::tally::{Tally, Times};
 use crate::eval::figures::Samples;
-use crate::report::{Chart, Part, Scale, Series, Shape, Table};
+use crate::report::{Chart, Part, Scale, Series, Shape, Table, count, number, shortened};
 
 /// The shares at which a distribution is drawn: the middle coarsely, the tail finely.
 const SHARES: [f64; 24] = [
@@ -476,6 +475,37 @@ fn table(title: &str, columns: &[&str], rows: Vec<Vec<String>>, note: &str) -> P
         rows,
         note: note.to_owned(),
     })
+}
+
+/// Writes microseconds; a dash if there are none.
+pub(super) fn microseconds(value: Option<f64>) -> String {
+    number(value.unwrap_or(f64::NAN))
+}
+
+/// Writes a ratio.
+pub(super) fn times(value: Option<f64>) -> String {
+    match value.filter(|value| value.is_finite()) {
+        Some(value) => format!("{}×", number(value)),
+        None => microseconds(None),
+    }
+}
+
+/// Writes a number with separators of thousands.
+pub(super) fn grouped(value: u64) -> String {
+    count(usize::try_from(value).unwrap_or(usize::MAX))
+}
+
+fn mebibytes(bytes: u64) -> String {
+    number(bytes as f64 / f64::from(1 << 20))
+}
+
+/// Keeps the end of a text, so many characters.
+fn ending(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    match count > most {
+        false => text.to_owned(),
+        true => format!("…{}", text.chars().skip(count - most).collect::<String>()),
+    }
 }
 
 #[cfg(test)]

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::item::{Arm, Item, Judged, Message};
-use super::{judge, keywords};
-use crate::eval::hash;
+use super::judge;
+use crate::eval::maskbench::keywords;
 use crate::eval::tasks::{self, Task, questions};
 use crate::failure::{Failure, read_text};
+use crate::hash;
 use crate::report::Data;
 
 /// The system line of prompts that contain the schema; the user's line is the schema alone. It is that of

@@ -3,6 +3,7 @@
 //! A collection becomes a list of items. The runner knows nothing about collections: it asks, and lets the
 //! item judge.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ pub(crate) struct Item {
     /// The part of the collection that it belongs to.
     pub(crate) split: String,
     /// The keywords of its schema.
-    pub(crate) keywords: Vec<String>,
+    pub(crate) keywords: BTreeSet<String>,
     /// The conversation in which the model is not told the schema.
     pub(crate) untold: Vec<Message>,
     /// The conversation in which it is.

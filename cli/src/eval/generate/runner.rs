@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use super::endpoint::Endpoint;
+use super::fault::persist;
 use super::item::{Arm, Item, Verdict};
 use super::record::{Outcome, Record};
-use super::retry::persist;
 use super::wire::{self, Sampling};
-use crate::eval::hash;
 use crate::failure::Failure;
+use crate::hash;
 
 /// The number of failures of the endpoint in a row after which the run stops: the rest would fail as well.
 const GIVE_UP: usize = 20;

@@ -495,20 +495,6 @@ fn the_layouts_of_jsonschemabench_are_read() {
 }
 
 #[test]
-fn days_have_dates() {
-    let dates = [
-        (0, "1970-01-01"),
-        (59, "1970-03-01"),
-        (11_016, "2000-02-29"),
-        (11_017, "2000-03-01"),
-    ];
-    for (day, expected) in dates {
-        assert_eq!(super::date(day), expected);
-    }
-    assert_eq!(super::date(20_785), "2026-11-28");
-}
-
-#[test]
 fn commands_can_be_pasted() {
     assert_eq!(super::quoted("a/b-1.jsonl"), "a/b-1.jsonl");
     assert_eq!(super::quoted("it's"), "'it'\\''s'");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::item::{Arm, Item, Message};
-use crate::eval::hash;
+use crate::hash;
 
 /// The field that contains the schema in requests whose answer is constrained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub(crate) enum ConstraintField {
     /// `response_format` of type `json_object` with `schema` (llama.cpp)
     #[value(name = "llama_cpp")]
     LlamaCpp,
+    /// `response_format`, and nothing of the schema in the prompt but what the arm tells (Lexiform)
+    #[value(name = "lexiform")]
+    Lexiform,
 }
 
 /// What determines the answers, apart from the question.
@@ -55,6 +58,9 @@ pub(super) fn body(item: &Item, arm: Arm, model: &str, sampling: &Sampling) -> V
     if let (true, Some(schema)) = (arm.constrains(), &item.schema) {
         let (field, value) = sampling.constraint.field(schema);
         body[field] = value;
+        if sampling.constraint == ConstraintField::Lexiform {
+            body["schema_in_prompt"] = json!("never");
+        }
     }
     body
 }
@@ -75,7 +81,7 @@ impl ConstraintField {
     fn field(self, schema: &Value) -> (&'static str, Value) {
         let format = |inner| json!({"type": "json_schema", "json_schema": inner});
         match self {
-            Self::JsonSchema => (
+            Self::JsonSchema | Self::Lexiform => (
                 "response_format",
                 format(json!({"name": "answer", "schema": schema})),
             ),
@@ -104,7 +110,7 @@ mod tests {
         Item {
             name: "one".to_owned(),
             split: String::new(),
-            keywords: Vec::new(),
+            keywords: std::collections::BTreeSet::new(),
             untold: vec![Message::user("Write.")],
             told: vec![Message::system("Fit this."), Message::user("{}")],
             schema: Some(Arc::new(json!({"type": "null"}))),
@@ -119,6 +125,25 @@ mod tests {
             temperature: 0.5,
             seed: 7,
         }
+    }
+
+    /// Guards against telling the model the schema in an arm that does not.
+    #[test]
+    fn lexiform_adds_nothing_to_the_prompt() {
+        let sampling = Sampling {
+            constraint: ConstraintField::Lexiform,
+            max_tokens: 9,
+            temperature: 0.0,
+            seed: 1,
+        };
+        let constrained = body(&item(), Arm::Constrained, "m", &sampling);
+        assert_eq!(constrained["schema_in_prompt"], "never");
+        assert_eq!(constrained["response_format"]["type"], "json_schema");
+        assert!(
+            body(&item(), Arm::Free, "m", &sampling)
+                .get("schema_in_prompt")
+                .is_none()
+        );
     }
 
     #[test]

@@ -68,7 +68,7 @@ const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// Returns the keywords that assert something anywhere in a schema. `format` comes with its name, as
 /// `format: date`.
-pub(super) fn of(schema: &Value) -> BTreeSet<String> {
+pub(crate) fn of(schema: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open = vec![schema];
     while let Some(schema) = open.pop() {

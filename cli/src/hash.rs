@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 /// Returns the sum of these bytes.
-pub(super) fn sum(bytes: &[u8]) -> [u8; 32] {
+pub(crate) fn sum(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
 /// Returns the sum of these bytes in hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     in_hex(&sum(bytes))
 }
 
