@@ -33,13 +33,7 @@ impl Findings<'_> {
             .iter()
             .map(|(name, why)| format!("{name} ({why})"))
             .collect();
-        (!named.is_empty()).then(|| {
-            answer(
-                "Which engines are missing?",
-                format!("{}.", named.join("; ")),
-                Mood::Plain,
-            )
-        })
+        (!named.is_empty()).then(|| answer("Which engines are missing?", format!("{}.", named.join("; "))))
     }
 
     /// Counts schemas of each engine, the fewest first.
@@ -58,13 +52,7 @@ impl Findings<'_> {
                 count => format!("{} on {} of {asked}", engine.name, grouped(count.into())),
             }
         });
-        let ours = self.ours().map_or(0, &count);
-        let mood = if ours == 0 { Mood::Good } else { Mood::Bad };
-        answer(
-            question,
-            format!("{}.", said.collect::<Vec<_>>().join("; ")),
-            mood,
-        )
+        answer(question, format!("{}.", said.collect::<Vec<_>>().join("; ")))
     }
 
     /// Compares the tails on what each engine and Lexiform both did.
@@ -99,11 +87,9 @@ impl Findings<'_> {
                 same.join(", ")
             );
         }
-        let mood = if best == OURS { Mood::Good } else { Mood::Plain };
         Some(answer(
             "Whose step and mask is best at the 99th percentile?",
             text,
-            mood,
         ))
     }
 
@@ -115,14 +101,15 @@ impl Findings<'_> {
             .filter_map(|engine| Some((engine.name.as_str(), median(engine)?)))
             .collect();
         medians.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let (best, _) = *medians.first()?;
+        if medians.is_empty() {
+            return None;
+        }
         let said: Vec<String> = medians
             .iter()
             .map(|(name, time)| format!("{name} {} µs", microseconds(Some(*time))))
             .collect();
-        let mood = if best == OURS { Mood::Good } else { Mood::Plain };
         let text = format!("{}, at the median.", said.join(", "));
-        Some(answer("How long until the first mask?", text, mood))
+        Some(answer("How long until the first mask?", text))
     }
 
     /// Counts the examples of disagreements by who is wrong.
@@ -152,11 +139,7 @@ impl Findings<'_> {
                 both(Blame::Lexiform),
                 both(Blame::Unknown),
             );
-            let mood = match both(Blame::Lexiform) {
-                0 => Mood::Good,
-                _ => Mood::Plain,
-            };
-            answer("Where masks differ, who is right?", text, mood)
+            answer("Where masks differ, who is right?", text)
         })
     }
 
@@ -172,7 +155,7 @@ impl Findings<'_> {
             .chain(large.engines.iter().filter_map(|engine| change(engine, small)))
             .collect();
         let question = format!("What breaks with {} tokens?", grouped(large.tokens as u64));
-        Some(answer(&question, format!("{}.", said.join("; ")), Mood::Plain))
+        Some(answer(&question, format!("{}.", said.join("; "))))
     }
 }
 
@@ -199,10 +182,11 @@ fn change(engine: &Finished, small: &Grown) -> Option<String> {
     Some(format!("{}: {lost}{tail}", engine.name))
 }
 
-fn answer(question: &str, answer: String, mood: Mood) -> Answer {
+/// An answer about several engines. It is neither good nor bad news: that depends on whose engine it is.
+fn answer(question: &str, answer: String) -> Answer {
     Answer {
         question: question.to_owned(),
         answer,
-        mood,
+        mood: Mood::Plain,
     }
 }

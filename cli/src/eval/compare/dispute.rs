@@ -307,9 +307,8 @@ impl Judge {
         };
         let whole = rest.map(|rest| {
             let text = [&spot.text[..], &self.text(&rest)].concat();
-            let text = String::from_utf8_lossy(&text).into_owned();
             let judgement = judged(&spot.scene.validator, &text);
-            (text, judgement)
+            (String::from_utf8_lossy(&text).into_owned(), judgement)
         });
         Example {
             schema: spot.scene.case.name.clone(),
@@ -415,8 +414,9 @@ fn validator(schema: &str) -> Result<jsonschema::Validator, String> {
     options.build(&schema).map_err(|error| error.to_string())
 }
 
-fn judged(validator: &Result<jsonschema::Validator, String>, text: &str) -> Judgement {
-    let value: Value = match serde_json::from_str(text) {
+/// Judges the bytes of a whole text. Bytes that are no UTF-8 are no JSON.
+fn judged(validator: &Result<jsonschema::Validator, String>, text: &[u8]) -> Judgement {
+    let value: Value = match serde_json::from_slice(text) {
         Ok(value) => value,
         Err(error) => return Judgement::Invalid(format!("it is no JSON: {error}")),
     };
@@ -426,5 +426,18 @@ fn judged(validator: &Result<jsonschema::Validator, String>, text: &str) -> Judg
             Ok(()) => Judgement::Valid,
             Err(error) => Judgement::Invalid(error.to_string()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Guards against judging a text in which broken bytes were replaced.
+    #[test]
+    fn bytes_that_are_no_text_are_no_json() {
+        let any = validator("true");
+        assert!(matches!(judged(&any, b"\"a\""), Judgement::Valid));
+        assert!(matches!(judged(&any, b"\"\xff\""), Judgement::Invalid(_)));
     }
 }

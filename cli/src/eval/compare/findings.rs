@@ -8,7 +8,7 @@ use super::arena::Grown;
 use super::run::{Finished, OURS};
 use super::tally::Tally;
 use crate::eval::verdict::Verdict;
-use crate::report::{Failure, Made, Mood, Part, Report, Section, in_columns, shortened};
+use crate::report::{Failure, Made, Part, Report, Section, in_columns, shortened};
 
 /// Everything that was found.
 pub(super) struct Findings<'a> {
@@ -109,11 +109,6 @@ impl Findings<'_> {
         figures
     }
 
-    /// Returns Lexiform, if it is compared.
-    pub(super) fn ours(&self) -> Option<&Finished> {
-        self.engines.iter().find(|engine| engine.name == OURS)
-    }
-
     pub(super) fn others(&self) -> impl Iterator<Item = &Finished> {
         self.engines.iter().filter(|engine| engine.name != OURS)
     }
@@ -162,12 +157,7 @@ fn figures_of(tally: &Tally) -> Value {
 pub(super) fn in_short(report: &Report) -> String {
     let mut text = format!("{}\n\n", report.title);
     for answer in &report.answers {
-        let mark = match answer.mood {
-            Mood::Good => "+",
-            Mood::Bad => "!",
-            Mood::Plain => " ",
-        };
-        text += &format!("{mark} {}\n    {}\n", answer.question, answer.answer);
+        text += &format!("{}\n    {}\n", answer.question, answer.answer);
     }
     for section in report.sections.iter().take(2) {
         let tables = section.parts.iter().filter_map(|part| match part {

@@ -281,8 +281,8 @@ fn copied() -> Draft {
 #[test]
 fn sampled_drafts_are_bet_on_in_the_order_in_which_they_were_drawn() {
     let row = lexiform_law::Distribution::new(&[0.0, 0.0]).expect("a row");
-    let row = std::sync::Arc::new(crate::speculation::DraftRow::Model(row.into_owned()));
-    let drafts = |proposal: lexiform_law::draft::Proposal<crate::speculation::DraftRow>| -> Vec<Draft> {
+    let row = std::sync::Arc::new(crate::speculation::row::DraftRow::Model(row.into_owned()));
+    let drafts = |proposal: lexiform_law::draft::Proposal<crate::speculation::row::DraftRow>| -> Vec<Draft> {
         let draft = |node: usize| Draft {
             parent: (node >= 3).then_some(0),
             source: crate::speculation::draft::Source::Model,
