@@ -41,7 +41,8 @@ fn counted(work: &mut dyn FnMut()) {
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let bytes = std::fs::read(root.join("models/demo/tokenizer.json")).expect("the tokenizer of the demo model");
+    let bytes =
+        std::fs::read(root.join("models/demo/tokenizer.json")).expect("the tokenizer of the demo model");
     let tokenizer = Tokenizer::from_bytes(&bytes).expect("a tokenizer file");
     let vocabulary = Arc::new(tokenizer.vocabulary(&[END]).expect("a vocabulary"));
     let mut options = Options::default();
@@ -78,7 +79,9 @@ fn walk(grammar: &Grammar, tokens: &[u32]) {
     let mut state = grammar.start();
     std::hint::black_box(grammar.mask(state));
     for &token in tokens {
-        let Some(next) = grammar.step(state, token) else { return };
+        let Some(next) = grammar.step(state, token) else {
+            return;
+        };
         std::hint::black_box(grammar.mask(next));
         state = next;
     }
@@ -88,12 +91,17 @@ fn walk(grammar: &Grammar, tokens: &[u32]) {
 fn schemas(root: &Path) -> impl Iterator<Item = Case> {
     let folders = sorted(&root.join("schemas")).into_iter();
     let folders = folders.chain(sorted(&root.join("benches/counts")));
-    folders.filter(|folder| folder.join("schema.json").is_file()).map(|folder| Case {
-        name: named(&folder),
-        notation: None,
-        source: read(&folder.join("schema.json")),
-        texts: read(&folder.join("valid.jsonl")).lines().map(str::to_owned).collect(),
-    })
+    folders
+        .filter(|folder| folder.join("schema.json").is_file())
+        .map(|folder| Case {
+            name: named(&folder),
+            notation: None,
+            source: read(&folder.join("schema.json")),
+            texts: read(&folder.join("valid.jsonl"))
+                .lines()
+                .map(str::to_owned)
+                .collect(),
+        })
 }
 
 /// Returns the grammars of `grammars/`.
@@ -102,7 +110,9 @@ fn grammars(root: &Path) -> impl Iterator<Item = Case> {
         let file = |notation: &Notation| folder.join(format!("grammar.{notation}"));
         let notation = Notation::all().find(|notation| file(notation).is_file())?;
         let accepted = read(&folder.join("accept.txt"));
-        let texts = accepted.lines().filter_map(|line| serde_json::from_str(line).ok());
+        let texts = accepted
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
         Some(Case {
             name: named(&folder),
             notation: Some(notation),
@@ -120,7 +130,11 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn named(folder: &Path) -> String {
-    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    folder
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Returns the text of a file, empty if there is none.

@@ -80,8 +80,8 @@ enum Collection<E: Commands> {
     /// Lexiform beside llguidance, XGrammar, outlines-core and lm-format-enforcer, on MaskBench
     ///
     /// DATA is a file as for `maskbench`. Every engine walks the same tokens in a process of its own. The
-    /// first run installs the other engines, with pip, into a folder of the user's cache. An engine that takes
-    /// more than `--seconds` or `--memory-mb` for a schema has refused it.
+    /// first run installs the other engines, with pip, into a folder of the user's cache. An engine that
+    /// takes more than `--seconds` or `--memory-mb` for a schema has refused it.
     Compare(Box<compare::Args>),
     /// Answer the questions of `lexiform eval compare`
     #[command(hide = true)]

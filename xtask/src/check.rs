@@ -8,9 +8,9 @@ mod licences;
 pub(crate) mod loom;
 
 use crate::process::{Failure, cargo, code, line, quiet_output, succeeds};
+use crate::setup;
 use crate::tally::Tally;
 use crate::test::programs::BUILT;
-use crate::setup;
 use std::process::ExitCode;
 
 /// One check: its name in the report, and the function that runs it.

@@ -123,8 +123,8 @@ impl DraftModel {
         }
     }
 
-    /// Returns the number of tokens that the model can read, if its rows can be contrasted with: if it has the
-    /// tokens of the main model, and predicts one at a time.
+    /// Returns the number of tokens that the model can read, if its rows can be contrasted with: if it has
+    /// the tokens of the main model, and predicts one at a time.
     pub(crate) fn context(&self) -> Option<usize> {
         match self {
             DraftModel::Same(model) => Some(model.context()),

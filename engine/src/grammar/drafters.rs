@@ -127,8 +127,8 @@ impl Drafters {
         Ok(())
     }
 
-    /// Turns the nodes that are not in `places` into drafts. `places` has the draft that each node has become;
-    /// a node below one that has not become a draft becomes none either.
+    /// Turns the nodes that are not in `places` into drafts. `places` has the draft that each node has
+    /// become; a node below one that has not become a draft becomes none either.
     fn take(
         &self,
         nodes: &[draft::Node<State>],

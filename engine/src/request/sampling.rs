@@ -54,8 +54,9 @@ pub struct Sampling {
 pub struct ContrastWith {
     /// Where the amateur's rows come from.
     pub amateur: AmateurRows,
-    /// How the rows of the model after the prompt, the expert's, and the amateur's are combined. Under laws that cut before the mask the most plausible token is one of all; under the
-    /// others, of those that the grammar allows.
+    /// How the rows of the model after the prompt, the expert's, and the amateur's are combined. Under laws
+    /// that cut before the mask the most plausible token is one of all; under the others, of those that the
+    /// grammar allows.
     pub contrast: Contrast,
 }
 

@@ -172,7 +172,7 @@ impl Sequence {
             .draws_drafts()
             .then(|| Tempering::new(self.draw.warper.warping()));
         let tempering = tempering?.ok()?;
-        let (chances, copied) = self.draft.record.odds(odds);
+        let (chances, copied) = self.draft.record.odds(&odds.drawn, &odds.copied);
         Some(Draws {
             tempering,
             chooser: Seeded::new(self.request.sampling.seed, self.stream()),

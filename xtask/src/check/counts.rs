@@ -6,9 +6,9 @@
 //!                                                                              └─► what takes more
 //! ```
 //!
-//! The program is built with the profile of the tests, which every check has built already. Its counts are not
-//! those of a release, but a compile that takes more steps takes more of them in both. Counts also depend on
-//! the version of the compiler, so that a record of another version is not compared.
+//! The program is built with the profile of the tests, which every check has built already. Its counts are
+//! not those of a release, but a compile that takes more steps takes more of them in both. Counts also depend
+//! on the version of the compiler, so that a record of another version is not compared.
 //!
 //! A few parts take up to a half more in some processes than in others, since names of languages are hashed
 //! with keys that each process draws. So the record holds the largest of three counts, and a part is worse

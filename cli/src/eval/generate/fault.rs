@@ -6,8 +6,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::record::Answer;
-
 /// The wait before the second attempt, which doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// The longest wait that we choose.
@@ -211,11 +209,11 @@ fn reason(status: u16, body: &str, error: Option<&Value>) -> String {
 
 /// Asks until there is an answer, or a failure that asking again does not mend, or `retries` more attempts
 /// have failed. Returns the last result, and the failures before it.
-pub(super) fn persist(
+pub(super) fn persist<A>(
     retries: usize,
-    mut ask: impl FnMut() -> Result<Answer, Fault>,
+    mut ask: impl FnMut() -> Result<A, Fault>,
     wait: impl Fn(Duration),
-) -> (Result<Answer, Fault>, Vec<Kind>) {
+) -> (Result<A, Fault>, Vec<Kind>) {
     let mut failed = Vec::new();
     loop {
         match ask() {
@@ -301,7 +299,7 @@ mod tests {
     fn tried(retries: usize, faults: &[Fault]) -> (bool, Vec<Kind>, Vec<u64>) {
         let waits = RefCell::new(Vec::new());
         let mut left = faults.iter().cloned();
-        let ask = || left.next().map_or_else(|| Ok(Answer::default()), Err);
+        let ask = || left.next().map_or_else(|| Ok(()), Err);
         let (result, failed) = persist(retries, ask, |wait| {
             waits
                 .borrow_mut()

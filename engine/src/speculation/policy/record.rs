@@ -3,7 +3,6 @@
 use crate::speculation::class::Standing;
 use crate::speculation::draft::{Confidence, Draft, Source};
 use crate::speculation::policy::bandit::{Arm, Play};
-use crate::speculation::policy::stakes::Odds;
 use lexiform_law::draft::{NodeId, Origin};
 use std::collections::HashMap;
 
@@ -273,12 +272,12 @@ impl Record {
     }
 
     /// Returns the probabilities that tokens drawn from stores are confirmed, by their kind, and that a copy
-    /// is, given those of all sequences.
-    pub(crate) fn odds(&self, of_all: &Odds) -> (Vec<f64>, f64) {
-        let counts = self.counts.0[DRAWN.0..].iter().zip(&of_all.drawn);
+    /// is, given those of all sequences: of drawn tokens by their kind, and of copies by their stage.
+    pub(crate) fn odds(&self, all_drawn: &[f64], all_copied: &[f64]) -> (Vec<f64>, f64) {
+        let counts = self.counts.0[DRAWN.0..].iter().zip(all_drawn);
         let drawn = counts.map(|(counts, of_all)| counts[Stage::Begins as usize].share(*of_all, PRIOR));
         let stage = Stage::after(self.run_of(Source::Copied)) as usize;
-        let copied = kind(Source::Copied).zip(of_all.copied.get(stage));
+        let copied = kind(Source::Copied).zip(all_copied.get(stage));
         let copied = copied.map_or(0.0, |(kind, of_all)| {
             self.counts.0[kind][stage].share(*of_all, PRIOR)
         });

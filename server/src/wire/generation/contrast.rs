@@ -5,9 +5,9 @@
 //! {"messages": [{"role": "user", "content": "Answer vaguely."}], "beta": 0.5, "alpha": 0.1}
 //! ```
 //!
-//! Chats take `messages`, completions a `prompt`, and both `"model": "draft"` in place of it. The weights are those of contrastive decoding: the log
-//! probability of a token plus `beta` times its excess over the other one, among the tokens
-//! that are at least `alpha` times as likely as the likeliest one.
+//! Chats take `messages`, completions a `prompt`, and both `"model": "draft"` in place of it. The weights are
+//! those of contrastive decoding: the log probability of a token plus `beta` times its excess over the other
+//! one, among the tokens that are at least `alpha` times as likely as the likeliest one.
 
 use lexiform_engine::Contrast as Weights;
 
