@@ -74,9 +74,9 @@ enum Collection<E: Commands> {
     /// --data names the tasks: benches/tasks, GSM8K, Last Letter Concatenation, BIG-bench or BFCL. With
     /// --answers, answers that were collected before are judged, by way of asking; with --questions, the
     /// questions are written to a file. Nothing of an answer is run.
-    Tasks(tasks::Args),
+    Tasks(Box<tasks::Args>),
     /// An earlier report as a page or as Markdown, or its tables and plots in a document
-    Render(render::Args),
+    Render(Box<render::Args>),
     /// Lexiform beside llguidance, XGrammar, outlines-core and lm-format-enforcer, on MaskBench
     ///
     /// DATA is a file as for `maskbench`. Every engine walks the same tokens in a process of its own. The

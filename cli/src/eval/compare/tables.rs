@@ -316,8 +316,14 @@ impl Findings<'_> {
     }
 }
 
+/// Picks the samples of one kind of work.
+type Kind = fn(&Times) -> &Samples;
+
+/// Computes a figure of samples.
+type Statistic = fn(&Samples) -> Option<f64>;
+
 /// The measurements of a walk, by name.
-const KINDS: [(&str, fn(&Times) -> &Samples); 4] = [
+const KINDS: [(&str, Kind); 4] = [
     ("compile", |times| &times.compile),
     ("compile and first mask", |times| &times.first),
     ("step and mask, cold", |times| &times.cold),
@@ -325,7 +331,7 @@ const KINDS: [(&str, fn(&Times) -> &Samples); 4] = [
 ];
 
 /// The statistics of a measurement, by name.
-const STATISTICS: [(&str, fn(&Samples) -> Option<f64>); 4] = [
+const STATISTICS: [(&str, Statistic); 4] = [
     ("mean", Samples::mean),
     ("p50", |samples| samples.percentiles(&[0.5]).first().copied()),
     ("p99", |samples| samples.percentiles(&[0.99]).first().copied()),
