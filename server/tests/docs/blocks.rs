@@ -21,6 +21,8 @@ pub(crate) fn pages() -> Vec<PathBuf> {
     let folder = root().join("docs/src");
     let entries = std::fs::read_dir(folder).expect("docs/src");
     let mut pages: Vec<PathBuf> = entries.map(|entry| entry.expect("a page").path()).collect();
+    // Pictures are in a folder of their own.
+    pages.retain(|page| page.extension().is_some_and(|ending| ending == "md"));
     pages.sort();
     pages
 }
