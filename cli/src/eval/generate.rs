@@ -111,6 +111,8 @@ pub struct Args {
 /// What came of a run.
 struct Run {
     report: Report,
+    /// `true` if a request failed or a constrained answer is not valid. A wrong answer is a result.
+    failed: bool,
     end: End,
     records: Records,
     /// The text of the answer if only one was asked for, which is how a failure is looked at.
@@ -124,7 +126,9 @@ struct Run {
 pub(super) fn run(args: &Args) -> Ended {
     let run = quietly(|| evaluate(args))?;
     let (json, text) = (json!(run.report), text(&run.report));
-    let code = args.destinations.publish(run.report, args.output, &json, &text)?;
+    let code = args
+        .destinations
+        .publish_as(run.report, args.output, &json, &text, run.failed)?;
     if let (Some(text), false, false) = (&run.only, args.output.json, args.output.quiet) {
         output::out(&format!("\n{text}\n"))?;
     }
@@ -142,8 +146,10 @@ fn evaluate(args: &Args) -> Result<Run, Failure> {
     let endpoint = Endpoint::new(&args.endpoint, args.api_key_env.as_deref(), timeout)?;
     let jobs = args.jobs(&collection.items);
     let (records, end) = args.records(&collection, &endpoint, &jobs)?;
+    let (report, failed) = args.report(&collection, &jobs, &records);
     Ok(Run {
-        report: args.report(&collection, &jobs, &records),
+        report,
+        failed,
         end,
         only: only_answer(&jobs, &records),
         records,
@@ -237,7 +243,8 @@ impl Args {
         }
     }
 
-    fn report(&self, collection: &Collection, jobs: &[Job<'_>], records: &Records) -> Report {
+    /// Returns the report, and whether anything but the contents of answers went wrong.
+    fn report(&self, collection: &Collection, jobs: &[Job<'_>], records: &Records) -> (Report, bool) {
         let of_job = |job: &Job<'_>| records.get(&key(job));
         let pairs: Vec<Pair<'_>> = jobs
             .iter()
@@ -253,10 +260,17 @@ impl Args {
         let mut report = findings::report(made, title, &tallies, &pairs, |name, arm| {
             self.command(&["--arm", arm.name(), "--only", name])
         });
-        if !collection.tasks.is_empty() {
-            quality::add(&mut report, &collection.tasks, &pairs, &self.command(&["--only"]));
+        if collection.tasks.is_empty() {
+            let failed = !report.failures.is_empty();
+            return (report, failed);
         }
-        report
+        quality::keep_promised(&mut report, &pairs);
+        let failed = !report.failures.is_empty();
+        let arms = self.arms();
+        let arms = arms.iter().flat_map(|arm| ["--arm", arm.name()]);
+        let again: Vec<&str> = arms.chain(["--only"]).collect();
+        quality::add(&mut report, &collection.tasks, &pairs, &self.command(&again));
+        (report, failed)
     }
 
     fn made(&self, collection: &Collection) -> Made {

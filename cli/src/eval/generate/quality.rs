@@ -9,11 +9,20 @@ use super::record::Outcome;
 use crate::eval::tasks::{Given, Results, Task};
 use crate::report::Report;
 
+/// Removes the failures of answers that nothing constrained. That they are not valid breaks no promise: they
+/// are right or wrong like all others.
+pub(super) fn keep_promised(report: &mut Report, records: &[Pair<'_>]) {
+    let free: HashSet<String> = records
+        .iter()
+        .filter(|(item, record)| item.schema.is_none() || !record.arm.constrains())
+        .filter(|(_, record)| matches!(record.outcome, Outcome::Answered { .. }))
+        .map(|(_, record)| record.case())
+        .collect();
+    report.failures.retain(|failure| !free.contains(&failure.case));
+}
+
 /// Adds the judgement of all answers to a report. `command` shows a task with its answers again, without the
 /// name of the task.
-///
-/// Answers that nothing constrained are not failures of the run because they are not valid: they are right or
-/// wrong like all others.
 pub(super) fn add(report: &mut Report, tasks: &[Task], records: &[Pair<'_>], command: &str) {
     let numbers: HashMap<&str, usize> = tasks.iter().map(|task| task.name.as_str()).zip(0..).collect();
     let given = records.iter().filter_map(|(item, record)| match &record.outcome {
@@ -26,13 +35,6 @@ pub(super) fn add(report: &mut Report, tasks: &[Task], records: &[Pair<'_>], com
     });
     let given: Vec<Given> = given.collect();
     let quality = Results::judged(tasks, &given).report(command);
-    let free: HashSet<String> = records
-        .iter()
-        .filter(|(item, record)| item.schema.is_none() || !record.arm.constrains())
-        .filter(|(_, record)| matches!(record.outcome, Outcome::Answered { .. }))
-        .map(|(_, record)| record.case())
-        .collect();
-    report.failures.retain(|failure| !free.contains(&failure.case));
     report.failures.extend(quality.failures);
     report.answers.splice(0..0, quality.answers);
     report.sections.splice(0..0, quality.sections);

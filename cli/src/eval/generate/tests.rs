@@ -500,3 +500,44 @@ fn commands_can_be_pasted() {
     assert_eq!(super::quoted("it's"), "'it'\\''s'");
     assert_eq!(super::quoted(""), "''");
 }
+
+/// A wrong answer is a result and no failure of the run, and an answer that nothing constrained may be no JSON.
+#[test]
+fn tasks_are_judged_by_what_is_right() {
+    let folder = Folder::new("tasks");
+    let task = |name: &str, number: i32| {
+        let schema = json!({"title": name, "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        let answer = json!({"number": number, "at": "/n"});
+        let task = json!({"name": name, "kind": "sums", "prompt": name, "schema": schema, "answer": answer});
+        format!("{task}\n")
+    };
+    let tasks = folder.path("tasks.jsonl");
+    fs::write(&tasks, task("one", 1) + &task("two", 2)).expect("written");
+    let tasks = tasks.to_str().expect("a path");
+    for (arm, text) in [("constrained", "{\"n\": 1}"), ("free", "It is 1.")] {
+        let server = Scripted::new(move |_, _| streamed(text, "stop", &[USAGE]));
+        let url = server.url();
+        let words = [
+            "generate",
+            "--endpoint",
+            &url,
+            "--model",
+            "m",
+            "--tasks",
+            tasks,
+            "--arm",
+            arm,
+        ];
+        let run = evaluate(&Program::parse_from(words).args).expect("a run");
+        assert!(!run.failed, "{arm}: {:?}", run.report.failures);
+        let [wrong] = &run.report.failures[..] else {
+            panic!("{arm}: {:?}", run.report.failures);
+        };
+        assert_eq!(wrong.case, format!("two ({arm})"));
+        assert!(wrong.command.contains(&format!("--tasks {tasks}")), "{wrong:?}");
+        assert!(
+            wrong.command.ends_with(&format!("--arm {arm} --only two")),
+            "{wrong:?}"
+        );
+    }
+}
