@@ -20,7 +20,7 @@ pub(super) enum Direction {
 }
 
 /// Counts and shares of what is right.
-const MORE: [&str; 9] = [
+const MORE: [&str; 11] = [
     "right",
     "correct",
     "accuracy",
@@ -29,11 +29,13 @@ const MORE: [&str; 9] = [
     "empirical_coverage",
     "true_coverage",
     "declared",
+    "empirical",
+    "compliance",
     "valid",
 ];
 
 /// Counts of what is wrong.
-const LESS: [&str; 13] = [
+const LESS: [&str; 20] = [
     "compile_errors",
     "valid_rejected",
     "invalid_accepted",
@@ -42,6 +44,13 @@ const LESS: [&str; 13] = [
     "refused",
     "wrong",
     "invalid",
+    "not_json",
+    "wrapped",
+    "truncated",
+    "too_long",
+    "keys_twice",
+    "valid_refused",
+    "out_of_bounds",
     "unanswered",
     "failed",
     "panics",
@@ -59,7 +68,7 @@ const SUMMARY: [&str; 3] = ["mean", "p50", "p99"];
 const TIMES: [&str; 4] = ["_ns", "_us", "_ms", "_seconds"];
 
 /// Objects whose keys come from the data: reasons with the number of cases.
-const TALLIES: [&str; 2] = ["errors", "reasons"];
+const TALLIES: [&str; 5] = ["errors", "faults", "finish", "reasons", "retried"];
 
 /// Returns the direction of a figure, from the names of the objects that it is in and its own.
 pub(super) fn direction(path: &[String]) -> Direction {
@@ -103,5 +112,11 @@ mod tests {
             [Direction::Unknown; 4]
         );
         assert_eq!(of("errors.right"), Direction::Tally);
+        // Those of answers and of engines side by side.
+        assert_eq!(of("both.empirical"), Direction::More);
+        assert_eq!(of("constrained.truncated"), Direction::Less);
+        assert_eq!(of("lexiform.valid_refused"), Direction::Less);
+        assert_eq!(of("lexiform.mask_cold_us.p99"), Direction::LessOrSo);
+        assert_eq!(of("both.finish.stop"), Direction::Tally);
     }
 }
