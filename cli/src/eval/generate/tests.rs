@@ -501,7 +501,8 @@ fn commands_can_be_pasted() {
     assert_eq!(super::quoted(""), "''");
 }
 
-/// A wrong answer is a result and no failure of the run, and an answer that nothing constrained may be no JSON.
+/// A wrong answer is a result and no failure of the run, and an answer that nothing constrained may be no
+/// JSON.
 #[test]
 fn tasks_are_judged_by_what_is_right() {
     let folder = Folder::new("tasks");
