@@ -20,14 +20,14 @@ use lexiform::{Compiler, Source};
 use serde_json::{Value, json};
 
 use super::panics::{caught, quietly};
-use super::report::{Findings, Publishing, flags};
+use super::report::{Findings, Publishing, again};
 use super::suite::belongs;
 use super::verdict::{Counts, Data, Failures, Verdict, coverage, parse_line, progress};
 use crate::failure::{EXIT_CODES, Failure, read_text};
 use crate::input::folder::Folder;
 use crate::input::source::{KeyOrder, Meaning};
 use crate::input::tokenizer;
-use crate::report::{CommandLine, Made, Part, Report, Section};
+use crate::report::{Made, Part, Report, Section};
 
 /// The arguments of `lexiform eval cases`.
 #[derive(Debug, clap::Args)]
@@ -86,15 +86,11 @@ struct Results {
 
 impl Results {
     fn new() -> Self {
-        let (with_values, switches) = flags();
-        let again = CommandLine::of_this_run()
-            .without(&with_values)
-            .without_switches(&switches);
         Results {
             counts: Counts::default(),
             by_source: Vec::new(),
             failures: Failures::default(),
-            command: again.to_string(),
+            command: again().to_string(),
         }
     }
 

@@ -26,7 +26,7 @@ use super::clock::timed;
 use super::figures::{Reasons, Samples};
 use super::panics::{caught, quietly};
 use super::python_json;
-use super::report::{Findings, Publishing, flags};
+use super::report::{Findings, Publishing, again};
 use super::verdict::{Counts, Data, Failures, Verdict, progress};
 use crate::failure::{EXIT_CODES, Failure};
 use crate::input::source::Meaning;
@@ -154,7 +154,7 @@ impl Bench {
             compiler,
             options,
             cache: args.cache,
-            again: again(),
+            again: again().without(&["--limit", "--only"]),
             results: Results {
                 prime_us,
                 tables_bytes,
@@ -346,15 +346,6 @@ impl Results {
         report.insert("errors".to_owned(), self.errors.report());
         report
     }
-}
-
-/// Returns the command line of this run, without what would choose other schemas or write files.
-fn again() -> CommandLine {
-    let (with_values, switches) = flags();
-    CommandLine::of_this_run()
-        .without(&with_values)
-        .without(&["--limit", "--only"])
-        .without_switches(&switches)
 }
 
 fn schema_counts(counts: &Counts) -> Map<String, Value> {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::verdict::Failures;
 use crate::failure::{Failure, Outcome};
-use crate::report::{Destinations, FLAGS, Report, write};
+use crate::report::{CommandLine, Destinations, FLAGS, Report, write};
 use crate::shown::output::Output;
 use crate::shown::paint::{bad, dim, good};
 
@@ -27,12 +27,20 @@ pub struct Publishing {
 
 /// The flags of [`Publishing`] that have values, and those that have none: they do not change what is
 /// measured.
-pub(super) fn flags() -> ([&'static str; 6], [&'static str; 3]) {
+fn flags() -> ([&'static str; 6], [&'static str; 3]) {
     let [html, markdown, report, baseline, tolerance] = FLAGS;
     (
         ["--out", html, markdown, report, baseline, tolerance],
         ["--json", "--quiet", "-q"],
     )
+}
+
+/// Returns the command line that measures the same again, and writes no files.
+pub(super) fn again() -> CommandLine {
+    let (with_values, switches) = flags();
+    CommandLine::of_this_run()
+        .without(&with_values)
+        .without_switches(&switches)
 }
 
 impl Publishing {

@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 
 use super::panics::{caught, quietly};
 use super::python_json;
-use super::report::{Findings, Publishing, flags};
+use super::report::{Findings, Publishing, again};
 use super::verdict::{Counts, Data, Failures, Verdict, coverage, must_exist, progress};
 use crate::failure::{EXIT_CODES, Failure, read_text};
 use crate::input::source::{KeyOrder, Meaning};
 use crate::input::tokenizer;
-use crate::report::{CommandLine, Made, Part, Report, Section};
+use crate::report::{Made, Part, Report, Section};
 
 /// The arguments of `lexiform eval suite`.
 #[derive(Debug, clap::Args)]
@@ -79,15 +79,11 @@ struct Results {
 
 impl Results {
     fn new() -> Self {
-        let (with_values, switches) = flags();
-        let again = CommandLine::of_this_run()
-            .without(&with_values)
-            .without_switches(&switches);
         Results {
             counts: Counts::default(),
             by_file: BTreeMap::new(),
             failures: Failures::default(),
-            command: again.to_string(),
+            command: again().to_string(),
         }
     }
 

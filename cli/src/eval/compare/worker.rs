@@ -16,6 +16,10 @@ use crate::eval::clock::timed;
 use crate::eval::panics::{caught, quietly};
 use crate::failure::{Code, Failure, Outcome};
 
+/// The time of one thread in a slice that two threads are compared in, and the most walks in it.
+const SLICE: Duration = Duration::from_millis(8);
+const MOST_WALKS: u128 = 1_000_000;
+
 /// The engine, and the schema that was judged last.
 #[derive(Default)]
 pub(super) struct Worker {
@@ -200,8 +204,10 @@ impl Worker {
             });
             began.elapsed()
         };
-        let once = wall(1, 1).max(Duration::from_micros(1));
-        let times = (Duration::from_millis(4).as_nanos() / once.as_nanos()).clamp(1, 1000) as u32;
+        // The first walk does work that no later one does. Slices are long beside the start of a thread.
+        wall(1, 1);
+        let once = wall(1, 16).max(Duration::from_micros(1));
+        let times = (16 * SLICE.as_nanos() / once.as_nanos()).clamp(1, MOST_WALKS) as u32;
         let best = |threads| {
             (0..5)
                 .map(|_| wall(threads, times).as_secs_f64())
