@@ -39,14 +39,14 @@ SCHEMA = {
 SAID = "Tell me about Maria Keller, who is 34 years old, lives in Vienna and works as a carpenter. Number {}."
 
 
-def llama_server(model, threads, port):
+def llama_server(model, threads, port, slots=8, context=2048):
     """Runs llama.cpp's server in this process until it is killed."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
     params.model.path = model
-    params.n_ctx = 8 * 2048
-    params.n_parallel = 8
+    params.n_ctx = slots * context
+    params.n_parallel = slots
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
     params.hostnames = ["127.0.0.1"]

@@ -4,6 +4,7 @@
 //! ```text
 //!   maskbench   schemas with instances, walked token by token    ─┐
 //!   generate    answers of an endpoint under schemas              │
+//!   endpoints   those of several endpoints, side by side          │
 //!   suite       the official test suite of JSON Schema            ├─► counts, what failed and why; --json: one object
 //!   cases       grammars with texts to accept and to reject      ─┤
 //!   compare     other engines on the same tokens                 ─┘
@@ -54,6 +55,11 @@ enum Collection<E: Commands> {
     /// JSONSchemaBench), or a folder with a schema in each .json file. The endpoint is asked for each schema,
     /// and each answer is validated by the crate `jsonschema`.
     Generate(Box<generate::Args>),
+    /// The answers of several endpoints to the same questions, side by side
+    ///
+    /// Each NAME=FILE is a name and a file that `lexiform eval generate --answers` wrote. Nothing is asked:
+    /// who is valid, who is fast, and what each cannot do comes from the files.
+    Endpoints(Box<generate::endpoints::Args>),
     /// The official JSON Schema test suite
     ///
     /// DATA is a checkout of the suite: a folder with `tests/` and `remotes/`.
@@ -97,6 +103,7 @@ impl<E: Commands> Args<E> {
         match &self.collection {
             Collection::Maskbench(args) => args.publishing.is_json(),
             Collection::Generate(args) => args.output.json,
+            Collection::Endpoints(args) => args.output.json,
             Collection::Suite(args) => args.publishing.is_json(),
             Collection::Cases(args) => args.publishing.is_json(),
             Collection::Data(args) => args.is_json(),
@@ -133,6 +140,7 @@ pub fn run<E: Commands>(args: Args<E>) -> Outcome {
         Collection::Compare(args) => compare::run(&args),
         Collection::CompareWorker => compare::answer_questions(),
         Collection::Generate(args) => generate::run(&args),
+        Collection::Endpoints(args) => generate::endpoints::run(&args),
         Collection::More(more) => more.run(),
     }
 }

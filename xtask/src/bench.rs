@@ -1,14 +1,20 @@
 //! `cargo xtask bench`: runs the library's benchmarks, or with `peers` the comparisons with other engines.
 //! They need no libtorch, so neither does this command. With `llama`, compares the service with llama.cpp's,
-//! which needs libtorch; with `drafts`, writes the answers of `benches/drafts` with each kind of draft.
+//! which needs libtorch; with `servers`, also with vLLM and transformers, by their answers; with `drafts`, writes
+//! the answers of `benches/drafts` with each kind of draft.
 
 use crate::process::{Failure, cargo, code, must_succeed, root, succeeds};
 use crate::setup;
+use crate::test::plugins;
+use crate::test::python::wheel_for_users;
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// The script that runs the service beside llama.cpp's.
 const LLAMA: &str = "benches/llama/bench.py";
+/// The script that asks servers the same.
+const SERVERS: &str = "benches/servers/bench.py";
 /// The arguments of cargo that run the comparison with other engines.
 const PEERS: &str = "run --release --locked --manifest-path benches/peers/Cargo.toml --";
 
@@ -27,6 +33,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     }
     let (mut command, args) = match args.split_first() {
         Some((first, rest)) if first == "llama" => (beside_llama()?, rest),
+        Some((first, rest)) if first == "servers" => (servers()?, rest),
         // A separate package outside of the workspace: cargo needs its path.
         Some((first, rest)) if first == "peers" => (cargo(PEERS.split(' ')), rest),
         _ => (cargo(["bench", "--package", "lexiform", "--benches", "--"]), args),
@@ -38,8 +45,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
 /// Writes the answers of each kind with each kind of draft, on the model that `cargo xtask serve` serves
 /// unless the arguments name another one. Further arguments are those of `lexiform eval drafts`.
 fn drafts(args: &[String]) -> Result<ExitCode, Failure> {
-    setup::ensure()?;
-    must_succeed(&mut cargo(SERVICE.split(' ')))?;
+    let service = service()?;
     let folder = root().join(DRAFTS);
     let files = fs::read_dir(&folder).map_err(|error| Failure::io("could not read", &folder, &error))?;
     let mut files: Vec<_> = files.filter_map(Result::ok).map(|file| file.path()).collect();
@@ -49,7 +55,7 @@ fn drafts(args: &[String]) -> Result<ExitCode, Failure> {
         for temperature in TEMPERATURES {
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
             println!("\n{name}, temperature {temperature}");
-            let mut command = Command::new(root().join("target/release/lexiform-server"));
+            let mut command = Command::new(&service);
             command.args(["eval", "drafts", "--data"]).arg(&file);
             command
                 .args(["--in-turn", "--temperature", temperature])
@@ -62,8 +68,33 @@ fn drafts(args: &[String]) -> Result<ExitCode, Failure> {
 
 /// Builds what the comparison needs, and returns the script that runs both servers.
 fn beside_llama() -> Result<Command, Failure> {
+    let (server, python) = (service()?, llama()?);
+    let mut command = Command::new(python);
+    command.arg(root().join(LLAMA)).arg("--server").arg(server);
+    Ok(command)
+}
+
+/// Builds the service, installs the other servers, and returns the script that asks all of them.
+fn servers() -> Result<Command, Failure> {
+    let plugins = root().join(".venv/plugins");
+    let (service, llama, wheel) = (service()?, llama()?, wheel_for_users()?);
+    plugins::install(&plugins, &wheel).map_err(Failure::new)?;
+    let mut command = Command::new("python3");
+    command.arg(root().join(SERVERS)).arg("--lexiform").arg(service);
+    command.arg("--plugins").arg(plugins).arg("--llama").arg(llama);
+    command.arg("--model").arg(setup::bring_model()?);
+    Ok(command)
+}
+
+/// Builds the service, and returns its path.
+fn service() -> Result<PathBuf, Failure> {
     setup::ensure()?;
     must_succeed(&mut cargo(SERVICE.split(' ')))?;
+    Ok(root().join("target/release/lexiform-server"))
+}
+
+/// Installs llama.cpp's server, and returns the Python that has it.
+fn llama() -> Result<PathBuf, Failure> {
     let (script, folder) = (root().join(LLAMA), root().join(".venv/llama"));
     let python = folder.join("bin/python");
     let text = fs::read_to_string(&script).map_err(|error| Failure::io("could not read", &script, &error))?;
@@ -76,10 +107,5 @@ fn beside_llama() -> Result<Command, Failure> {
         must_succeed(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     }
     must_succeed(Command::new(&python).args(["-m", "pip", "install", "--quiet", package]))?;
-    let mut command = Command::new(python);
-    command.arg(script);
-    command
-        .arg("--server")
-        .arg(root().join("target/release/lexiform-server"));
-    Ok(command)
+    Ok(python)
 }

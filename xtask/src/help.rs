@@ -108,8 +108,10 @@ const GROUPS: [TopicGroup; 4] = [
             topic(
                 "bench",
                 "benchmarks of the library, and beside others",
-                "bench [ARGS] | bench peers [ARGS] | bench llama --model FILE [ARGS] | bench drafts [ARGS]\n\nThe \
-                 library alone, beside llguidance, or the service beside llama.cpp's, or with each kind of drafts.",
+                "bench [ARGS] | bench peers [ARGS] | bench llama --model FILE [ARGS] | bench drafts [ARGS] \
+                 | bench servers --data FILE [ARGS]\n\nThe library alone, beside llguidance, or the service beside llama.cpp's, \
+                 or with each kind of drafts; servers asks vLLM with each of its backends, llama.cpp, transformers and the service \
+                 for the same answers.",
             ),
             topic(
                 "counts",

@@ -2,7 +2,7 @@
 //! clients` runs only the tests with third-party programs; `cargo xtask test python` only those of the Python
 //! package.
 
-mod plugins;
+pub(crate) mod plugins;
 pub(crate) mod programs;
 pub(crate) mod python;
 

@@ -224,7 +224,13 @@ impl Args {
                     Failure::message("no folder for the other engines is known: name one with --environment")
                 })?;
                 let say = |what: &str| err(&format!("{what}: {}\n", folder.display()));
-                Some(environment::prepare(&self.python, &folder, &others, say)?)
+                Some(environment::prepare(
+                    &self.python,
+                    &folder,
+                    scratch.path(),
+                    &others,
+                    say,
+                )?)
             }
         };
         let ours = std::env::current_exe()

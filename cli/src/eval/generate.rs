@@ -14,11 +14,13 @@
 mod collection;
 mod coverage;
 mod endpoint;
+pub mod endpoints;
 mod fault;
 mod findings;
 mod item;
 mod journal;
 mod judge;
+mod laws;
 mod quality;
 mod record;
 mod runner;
@@ -31,17 +33,16 @@ mod wire;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use self::collection::Collection;
 use self::endpoint::Endpoint;
-use self::findings::Pair;
+use self::findings::{By, Group, Pair};
 use self::item::{Arm, Item};
 use self::journal::{Header, Journal, Records};
 use self::record::{Outcome, Record};
 use self::runner::{End, Job, Runner};
-use self::tally::Tally;
-use self::wire::{ConstraintField, Sampling};
+use self::wire::{ConstraintField, Sampling, quoted};
 use super::panics::quietly;
 use super::verdict::Data;
 use crate::failure::{Code, EXIT_CODES, Failure, Outcome as Ended};
@@ -74,6 +75,9 @@ pub struct Args {
     /// The field of the request that has the schema
     #[arg(long, value_enum, default_value_t)]
     constraint: ConstraintField,
+    /// Further fields of every request, as a JSON object: {"sampling": "global"}
+    #[arg(long, value_name = "JSON", default_value = "{}", value_parser = object)]
+    fields: Fields,
     /// Only this schema; may be given several times
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
@@ -237,6 +241,7 @@ impl Args {
     fn sampling(&self) -> Sampling {
         Sampling {
             constraint: self.constraint,
+            fields: self.fields.0.clone(),
             max_tokens: self.max_tokens,
             temperature: self.temperature,
             seed: self.seed,
@@ -246,30 +251,26 @@ impl Args {
     /// Returns the report, and whether anything but the contents of answers went wrong.
     fn report(&self, collection: &Collection, jobs: &[Job<'_>], records: &Records) -> (Report, bool) {
         let of_job = |job: &Job<'_>| records.get(&key(job));
-        let pairs: Vec<Pair<'_>> = jobs
-            .iter()
-            .filter_map(|job| Some((job.item, of_job(job)?)))
-            .collect();
-        let tally = |&arm: &Arm| {
-            let of_arm = pairs.iter().copied().filter(|(_, record)| record.arm == arm);
-            Tally::of(arm, of_arm)
+        let group = |arm: &Arm| {
+            let of_arm = jobs.iter().filter(|job| job.arm == *arm);
+            let pairs: Vec<Pair<'_>> = of_arm.filter_map(|job| Some((job.item, of_job(job)?))).collect();
+            let again = self.command(&["--arm", arm.name(), "--only"]);
+            Group::new(arm.name(), *arm, pairs, again)
         };
-        let tallies: Vec<Tally> = self.arms().iter().map(tally).collect();
+        let groups: Vec<Group<'_>> = self.arms().iter().map(group).collect();
         let title = format!("{} at {}", self.model, self.endpoint);
         let made = self.made(collection);
-        let mut report = findings::report(made, title, &tallies, &pairs, |name, arm| {
-            self.command(&["--arm", arm.name(), "--only", name])
-        });
+        let mut report = findings::report(made, title, By::Arm, &groups);
         if collection.tasks.is_empty() {
             let failed = !report.failures.is_empty();
             return (report, failed);
         }
-        quality::keep_promised(&mut report, &pairs);
+        quality::keep_promised(&mut report, &groups);
         let failed = !report.failures.is_empty();
         let arms = self.arms();
         let arms = arms.iter().flat_map(|arm| ["--arm", arm.name()]);
         let again: Vec<&str> = arms.chain(["--only"]).collect();
-        quality::add(&mut report, &collection.tasks, &pairs, &self.command(&again));
+        quality::add(&mut report, &collection.tasks, &groups, &self.command(&again));
         (report, failed)
     }
 
@@ -297,25 +298,17 @@ impl Args {
 
     /// Returns the command with these settings and further arguments.
     fn command(&self, rest: &[&str]) -> String {
+        let mut words = wire::command(&self.endpoint, &self.model, &self.sampling());
+        words.extend(
+            self.api_key_env
+                .iter()
+                .flat_map(|name| ["--api-key-env".to_owned(), quoted(name)]),
+        );
         let data = self.path().display().to_string();
         let kind = if self.tasks.is_some() { "--tasks" } else { "--data" };
-        let (seed, max_tokens) = (self.seed.to_string(), self.max_tokens.to_string());
-        let (temperature, constraint) = (self.temperature.to_string(), self.constraint.name());
-        let mut words = vec!["lexiform", "eval", "generate"];
-        words.extend(["--endpoint", &self.endpoint, "--model", &self.model]);
-        words.extend(self.api_key_env.iter().flat_map(|name| ["--api-key-env", name]));
-        words.extend([
-            kind,
-            &data,
-            "--constraint",
-            &constraint,
-            "--max-tokens",
-            &max_tokens,
-        ]);
-        words.extend(["--temperature", &temperature, "--seed", &seed]);
-        words.extend(rest);
-        let quoted: Vec<String> = words.into_iter().map(quoted).collect();
-        quoted.join(" ")
+        words.extend([kind.to_owned(), quoted(&data)]);
+        words.extend(rest.iter().map(|word| quoted(word)));
+        words.join(" ")
     }
 
     fn why_it_gave_up(&self, records: &Records) -> String {
@@ -370,18 +363,19 @@ fn key(job: &Job<'_>) -> (String, Arm) {
     (job.item.name.clone(), job.arm)
 }
 
+/// The fields of a JSON object.
+#[derive(Clone, Debug)]
+struct Fields(Map<String, Value>);
+
+fn object(text: &str) -> Result<Fields, String> {
+    serde_json::from_str(text)
+        .map(Fields)
+        .map_err(|error| format!("expected a JSON object: {error}"))
+}
+
 fn temperature(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
         _ => Err("a temperature is a number of at least 0".to_owned()),
-    }
-}
-
-/// Returns a word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
-    match !word.is_empty() && word.bytes().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }

@@ -88,7 +88,8 @@ fn skipped(name: &str, why: &str) -> Tally {
     Tally::SKIPPED
 }
 
-fn install(engines: &Path, wheel: &Path) -> Result<(), String> {
+/// Installs vLLM, SGLang and this wheel into a folder, unless they are there.
+pub(crate) fn install(engines: &Path, wheel: &Path) -> Result<(), String> {
     let mut install = Command::new("python3");
     install.arg(root().join("bindings/python/tests/plugins/install.py"));
     install.arg(engines).arg(wheel);

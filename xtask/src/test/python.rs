@@ -22,12 +22,14 @@ enum Profile {
 
 /// Builds the wheel for users who install it.
 pub(crate) fn wheel() -> Result<ExitCode, Failure> {
-    let wheels = root().join("target/wheels");
-    environment()
-        .map_err(Failure::new)
-        .and_then(|environment| build(&environment, Profile::Release, &wheels))?;
-    println!("the wheel is in {}", wheels.display());
+    println!("the wheel is {}", wheel_for_users()?.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Builds the wheel for users, and returns its path.
+pub(crate) fn wheel_for_users() -> Result<PathBuf, Failure> {
+    let environment = environment().map_err(Failure::new)?;
+    build(&environment, Profile::Release, &root().join("target/wheels"))
 }
 
 /// Runs the tests of the package, or reports why they are skipped.
@@ -65,16 +67,7 @@ pub(crate) fn test() -> Result<Tally, Failure> {
 
 /// Builds the wheel quickly, and returns its path.
 pub(super) fn wheel_for_tests(environment: &Path) -> Result<PathBuf, Failure> {
-    let wheels = root().join("target/wheels/dev");
-    build(environment, Profile::Dev, &wheels)?;
-    let entries =
-        std::fs::read_dir(&wheels).map_err(|error| Failure::io("could not read", &wheels, &error))?;
-    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let built = files.filter(|file| file.extension().is_some_and(|extension| extension == "whl"));
-    // A wheel of an earlier version may be beside it.
-    built
-        .max_by_key(|file| file.metadata().and_then(|about| about.modified()).ok())
-        .ok_or_else(|| Failure::new(format!("maturin left no wheel in {}", wheels.display())))
+    build(environment, Profile::Dev, &root().join("target/wheels/dev"))
 }
 
 /// Creates the virtual environment with maturin and the imports of the tests.
@@ -92,7 +85,8 @@ pub(super) fn environment() -> Result<PathBuf, String> {
     Ok(environment)
 }
 
-fn build(environment: &Path, profile: Profile, wheels: &Path) -> Result<(), Failure> {
+/// Builds the wheel into a folder, and returns its path.
+fn build(environment: &Path, profile: Profile, wheels: &Path) -> Result<PathBuf, Failure> {
     let mut maturin = Command::new(environment.join("bin/maturin"));
     maturin.args([
         "build",
@@ -106,5 +100,12 @@ fn build(environment: &Path, profile: Profile, wheels: &Path) -> Result<(), Fail
         Profile::Dev => ["--profile", "dev"],
     });
     maturin.arg("--interpreter").arg(environment.join("bin/python"));
-    must_succeed(maturin.arg("--out").arg(wheels).current_dir(root()))
+    must_succeed(maturin.arg("--out").arg(wheels).current_dir(root()))?;
+    let entries = std::fs::read_dir(wheels).map_err(|error| Failure::io("could not read", wheels, &error))?;
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let built = files.filter(|file| file.extension().is_some_and(|extension| extension == "whl"));
+    // A wheel of an earlier version may be beside it.
+    built
+        .max_by_key(|file| file.metadata().and_then(|about| about.modified()).ok())
+        .ok_or_else(|| Failure::new(format!("maturin left no wheel in {}", wheels.display())))
 }

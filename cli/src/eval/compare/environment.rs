@@ -2,9 +2,11 @@
 //!
 //! ```text
 //!   DIR/bin/python            made by `python3 -m venv`
-//!   DIR/workers/*.py          the worker, written on every run
 //!   DIR/made-from             the sum of the requirements; written when all of them are installed
 //! ```
+//!
+//! The worker, a script for this Python, is written into the folder of each run: two versions of this program
+//! may use one environment at the same time.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -56,20 +58,21 @@ impl From<EnvironmentError> for Failure {
     }
 }
 
-/// Returns the environment in a folder, after it was made if it is not there. `say` is told of what takes
-/// long.
+/// Returns the environment in a folder, after it was made if it is not there, with the worker's script in
+/// `scratch`. `say` is told of what takes long.
 ///
 /// # Errors
 /// There is no Python, or what all engines import cannot be installed.
 pub(super) fn prepare(
     python: &str,
     folder: &Path,
+    scratch: &Path,
     engines: &[&str],
     say: impl Fn(&str),
 ) -> Result<Environment, EnvironmentError> {
     let mut environment = Environment {
         python: folder.join("bin/python"),
-        worker: folder.join("workers/worker.py"),
+        worker: scratch.join("worker.py"),
         missing: BTreeMap::new(),
     };
     if !is_made(folder) {
@@ -83,7 +86,7 @@ pub(super) fn prepare(
         .missing
         .retain(|engine, _| engines.contains(&engine.as_str()));
     for (name, source) in SOURCES {
-        write(&folder.join("workers").join(name), source)?;
+        write(&scratch.join(name), source)?;
     }
     Ok(environment)
 }
@@ -212,8 +215,8 @@ mod tests {
     fn prepared(name: &str, pip: &str) -> (Result<Environment, EnvironmentError>, String) {
         let (python, root) = pretended(name, pip);
         let folder = root.join("made");
-        prepare(&python, &folder, &PEERS, |_| {}).ok();
-        let result = prepare(&python, &folder, &PEERS, |_| {});
+        prepare(&python, &folder, &root, &PEERS, |_| {}).ok();
+        let result = prepare(&python, &folder, &root, &PEERS, |_| {});
         (
             result,
             std::fs::read_to_string(root.join("asked")).unwrap_or_default(),
@@ -254,7 +257,7 @@ mod tests {
         let begins = "installing what the engines import, with pip, failed:\none\ntwo\nno network\nremove ";
         assert!(told.starts_with(begins), "{told}");
         let nothing = std::env::temp_dir().join("lexiform-environment-nothing");
-        let none = prepare("/nowhere/python3", &nothing, &[], |_| {})
+        let none = prepare("/nowhere/python3", &nothing, &nothing, &[], |_| {})
             .expect_err("no python")
             .to_string();
         assert!(

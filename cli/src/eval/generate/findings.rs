@@ -6,8 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::coverage::{Coverage, Share};
 use super::item::{Arm, Item, Verdict};
+use super::laws;
 use super::record::{Outcome, Record};
 use super::tally::Tally;
+use super::wire::quoted;
 use crate::report::{
     Answer, Bar, Chart, Failure, Made, Mood, Paragraph, Part, Report, Scale, Section, Series, Shape, Table,
 };
@@ -15,34 +17,73 @@ use crate::report::{
 /// A record with its item.
 pub(super) type Pair<'a> = (&'a Item, &'a Record);
 
-/// Writes the report of a run. `command` returns the command that asks for one item in one arm again.
-pub(super) fn report(
-    made: Made,
-    title: String,
-    tallies: &[Tally],
-    records: &[Pair<'_>],
-    command: impl Fn(&str, Arm) -> String,
-) -> Report {
+/// What distinguishes the groups of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// The arms of one run.
+    Arm,
+    /// Endpoints, or the same one in several settings.
+    Endpoint,
+}
+
+/// The records of a report that are shown under one label.
+pub(super) struct Group<'a> {
+    pub(super) tally: Tally,
+    pub(super) pairs: Vec<Pair<'a>>,
+    /// The command that asks for one item again, without the name of the item.
+    pub(super) again: String,
+}
+
+impl<'a> Group<'a> {
+    /// Sums up the records of a group.
+    pub(super) fn new(label: &str, arm: Arm, pairs: Vec<Pair<'a>>, again: String) -> Self {
+        Self {
+            tally: Tally::of(label.to_owned(), arm, pairs.iter().copied()),
+            pairs,
+            again,
+        }
+    }
+
+    fn failures(&self) -> impl Iterator<Item = Failure> {
+        self.pairs.iter().filter_map(|(_, record)| failure(record, self))
+    }
+
+    /// Returns the name of an item in lists of failures.
+    pub(super) fn case(&self, record: &Record) -> String {
+        format!("{} ({})", record.name, self.tally.label)
+    }
+}
+
+impl By {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Arm => "arm",
+            Self::Endpoint => "endpoint",
+        }
+    }
+}
+
+/// Writes the report of a run, or of several.
+pub(super) fn report(made: Made, title: String, by: By, groups: &[Group<'_>]) -> Report {
+    let tallies: Vec<Tally> = groups.iter().map(|group| group.tally.clone()).collect();
+    let tallies = &tallies[..];
     Report {
         kind: "generate".to_owned(),
         title,
         made,
         answers: answers(tallies),
         sections: vec![
-            coverage_section(tallies),
+            coverage_section(by, tallies),
             times_section(tallies),
             keywords_section(tallies),
         ],
-        failures: records
-            .iter()
-            .filter_map(|(_, record)| failure(record, &command))
-            .collect(),
+        failures: groups.iter().flat_map(Group::failures).collect(),
         figures: figures(tallies),
     }
 }
 
 /// Returns the report of a record that is not a valid answer.
-fn failure(record: &Record, command: &impl Fn(&str, Arm) -> String) -> Option<Failure> {
+fn failure(record: &Record, group: &Group<'_>) -> Option<Failure> {
     let (what, reason) = match &record.outcome {
         Outcome::Answered { judged, .. } if judged.verdict == Verdict::Valid => return None,
         Outcome::Answered { judged, answer } => {
@@ -62,10 +103,10 @@ fn failure(record: &Record, command: &impl Fn(&str, Arm) -> String) -> Option<Fa
         Outcome::Failed(fault) => (fault.kind.name().replace('_', " "), fault.reason.clone()),
     };
     Some(Failure {
-        case: record.case(),
+        case: group.case(record),
         what,
         reason,
-        command: command(&record.name, record.arm),
+        command: format!("{} {}", group.again, quoted(&record.name)),
     })
 }
 
@@ -79,14 +120,14 @@ fn answers(tallies: &[Tally]) -> Vec<Answer> {
     answers
 }
 
-/// Joins a sentence for each arm. One arm needs no name.
-fn for_arms(tallies: &[Tally], sentence: impl Fn(&Tally) -> String) -> String {
+/// Joins a sentence for each group. A single one needs no name.
+fn for_each(tallies: &[Tally], sentence: impl Fn(&Tally) -> String) -> String {
     match tallies {
         [only] => sentence(only),
         all => {
             let named = all
                 .iter()
-                .map(|tally| format!("{}: {}", tally.arm.name(), sentence(tally)));
+                .map(|tally| format!("{}: {}", tally.label, sentence(tally)));
             named.collect::<Vec<_>>().join("; ")
         }
     }
@@ -115,7 +156,7 @@ fn constrained(tallies: &[Tally]) -> impl Iterator<Item = &Tally> {
 }
 
 fn valid_answers(tallies: &[Tally]) -> Answer {
-    let text = for_arms(tallies, |tally| tally.coverage.empirical().sentence());
+    let text = for_each(tallies, |tally| tally.coverage.empirical().sentence());
     let mood = mood(constrained(tallies).map(|tally| tally.coverage.empirical()));
     answer("For what share of the schemas is the answer valid?", text, mood)
 }
@@ -123,7 +164,7 @@ fn valid_answers(tallies: &[Tally]) -> Answer {
 fn declared(tallies: &[Tally]) -> Option<Answer> {
     constrained(tallies).next()?;
     let constrained: Vec<Tally> = constrained(tallies).cloned().collect();
-    let text = for_arms(&constrained, |tally| tally.coverage.declared().sentence());
+    let text = for_each(&constrained, |tally| tally.coverage.declared().sentence());
     let mood = mood(constrained.iter().map(|tally| tally.coverage.declared()));
     Some(answer(
         "What share of the schemas does the endpoint take?",
@@ -133,7 +174,7 @@ fn declared(tallies: &[Tally]) -> Option<Answer> {
 }
 
 fn worst(tallies: &[Tally]) -> Answer {
-    let text = for_arms(tallies, |tally| {
+    let text = for_each(tallies, |tally| {
         let reasons = tally.reasons.report();
         let first = reasons.as_object().and_then(|all| all.iter().next());
         first.map_or_else(
@@ -149,7 +190,7 @@ fn worst(tallies: &[Tally]) -> Answer {
 }
 
 fn first_tokens(tallies: &[Tally]) -> Answer {
-    let text = for_arms(tallies, |tally| {
+    let text = for_each(tallies, |tally| {
         let first = spread(&tally.first_token_ms);
         let each = spread(&tally.token_ms);
         match (first, each) {
@@ -171,7 +212,7 @@ fn spread(sorted: &[f64]) -> Option<String> {
 }
 
 fn tokens(tallies: &[Tally]) -> Answer {
-    let text = for_arms(tallies, |tally| {
+    let text = for_each(tallies, |tally| {
         let usage = &tally.usage;
         let mut parts = vec![
             format!("{} written", usage.completion_tokens),
@@ -191,7 +232,7 @@ fn tokens(tallies: &[Tally]) -> Answer {
 }
 
 fn requests(tallies: &[Tally]) -> Answer {
-    let text = for_arms(tallies, |tally| {
+    let text = for_each(tallies, |tally| {
         let listed = |counts: &BTreeMap<&'static str, u64>| {
             let parts = counts.iter().map(|(kind, count)| format!("{kind} {count}"));
             parts.collect::<Vec<_>>().join(", ")
@@ -214,7 +255,7 @@ fn requests(tallies: &[Tally]) -> Answer {
     answer("Did the endpoint react to every request?", text, mood)
 }
 
-fn coverage_section(tallies: &[Tally]) -> Section {
+fn coverage_section(by: By, tallies: &[Tally]) -> Section {
     let mut parts = vec![
         paragraph(
             "Declared coverage is the share of the schemas that the endpoint took; empirical coverage that with a \
@@ -222,13 +263,13 @@ fn coverage_section(tallies: &[Tally]) -> Section {
              that failed, prompts that were too long and answers that could not be judged are in none of them. \
              Valid values among other text, as in a block of Markdown, are counted apart and not as valid.",
         ),
-        Part::Table(arms_table(tallies)),
+        Part::Table(groups_table(by, tallies)),
     ];
     if tallies.len() > 1 {
-        parts.push(Part::Chart(arms_chart(tallies)));
+        parts.push(Part::Chart(groups_chart(by, tallies)));
     }
     for tally in tallies {
-        let title = format!("By part of the collection ({})", tally.arm.name());
+        let title = format!("By part of the collection ({})", tally.label);
         parts.push(Part::Table(coverage_table(title, "part", &tally.by_split)));
     }
     for tally in tallies {
@@ -237,7 +278,7 @@ fn coverage_section(tallies: &[Tally]) -> Section {
             .iter()
             .map(|(name, count)| vec![name.clone(), count.to_string()]);
         parts.push(Part::Table(Table {
-            title: format!("Why answers ended ({})", tally.arm.name()),
+            title: format!("Why answers ended ({})", tally.label),
             columns: vec!["finish_reason".to_owned(), "answers".to_owned()],
             rows: rows.collect(),
             note: String::new(),
@@ -246,14 +287,14 @@ fn coverage_section(tallies: &[Tally]) -> Section {
     section("Coverage", parts)
 }
 
-fn arms_table(tallies: &[Tally]) -> Table {
+fn groups_table(by: By, tallies: &[Tally]) -> Table {
     let counted = Coverage::default().counts();
-    let mut columns = vec!["arm".to_owned()];
+    let mut columns = vec![by.word().to_owned()];
     columns.extend(counted.iter().map(|(name, _)| name.replace('_', " ")));
     columns.extend(["declared", "empirical", "compliance"].map(str::to_owned));
     let rows = tallies.iter().map(|tally| {
         let coverage = &tally.coverage;
-        let mut row = vec![tally.arm.name().to_owned()];
+        let mut row = vec![tally.label.clone()];
         row.extend(coverage.counts().iter().map(|(_, count)| count.to_string()));
         row.extend([
             declared_of(tally.arm, coverage),
@@ -263,14 +304,19 @@ fn arms_table(tallies: &[Tally]) -> Table {
         row
     });
     Table {
-        title: "By arm".to_owned(),
+        title: format!("By {}", by.word()),
         columns,
         rows: rows.collect(),
-        note: "both: the schema is in the prompt and constrains the answer; constrained, told: one of the two; free: \
-               neither"
-            .to_owned(),
+        note: match by {
+            By::Arm => ARMS.to_owned(),
+            By::Endpoint => String::new(),
+        },
     }
 }
+
+/// What the names of the arms mean.
+const ARMS: &str = "both: the schema is in the prompt and constrains the answer; constrained, told: one of the two; \
+                    free: neither";
 
 /// Only a request with a schema can show whether the endpoint takes it.
 fn declared_of(arm: Arm, coverage: &Coverage) -> String {
@@ -280,10 +326,10 @@ fn declared_of(arm: Arm, coverage: &Coverage) -> String {
     }
 }
 
-fn arms_chart(tallies: &[Tally]) -> Chart {
+fn groups_chart(by: By, tallies: &[Tally]) -> Chart {
     let bar = |tally: &Tally, series: &str, share: Share| {
         Some(Bar {
-            label: tally.arm.name().to_owned(),
+            label: tally.label.clone(),
             series: series.to_owned(),
             value: share.value()?,
             interval: share.interval(),
@@ -296,9 +342,9 @@ fn arms_chart(tallies: &[Tally]) -> Chart {
         ]
     });
     Chart {
-        title: "Valid answers by arm".to_owned(),
+        title: format!("Valid answers by {}", by.word()),
         x: "share".to_owned(),
-        y: "arm".to_owned(),
+        y: by.word().to_owned(),
         scale: Scale::Linear,
         shape: Shape::Bars {
             bars: bars.flatten().collect(),
@@ -341,7 +387,7 @@ fn coverage_table(title: String, first: &str, by: &BTreeMap<String, Coverage>) -
 
 fn times_section(tallies: &[Tally]) -> Section {
     let row = |tally: &Tally, what: &str, sorted: &[f64]| {
-        let mut row = vec![format!("{what} ({})", tally.arm.name()), sorted.len().to_string()];
+        let mut row = vec![format!("{what} ({})", tally.label), sorted.len().to_string()];
         let at = |share| rank(sorted, share).map_or_else(|| "–".to_owned(), short);
         row.extend([0.5, 0.9, 0.99, 1.0].map(at));
         row
@@ -362,7 +408,7 @@ fn times_section(tallies: &[Tally]) -> Section {
     };
     let distribution = |title: &str, samples: fn(&Tally) -> &[f64]| {
         let series = tallies.iter().map(|tally| Series {
-            name: tally.arm.name().to_owned(),
+            name: tally.label.clone(),
             points: points(samples(tally)),
         });
         Part::Chart(Chart {
@@ -375,19 +421,18 @@ fn times_section(tallies: &[Tally]) -> Section {
             },
         })
     };
-    section(
-        "Times",
-        vec![
-            Part::Table(table),
-            distribution("Time to the first token", |tally| &tally.first_token_ms),
-            distribution("Time for each token", |tally| &tally.token_ms),
-        ],
-    )
+    let mut parts = vec![
+        Part::Table(table),
+        distribution("Time to the first token", |tally| &tally.first_token_ms),
+        distribution("Time for each token", |tally| &tally.token_ms),
+    ];
+    parts.extend(laws::table(tallies).map(Part::Table));
+    section("Times", parts)
 }
 
 fn keywords_section(tallies: &[Tally]) -> Section {
     let tables = tallies.iter().map(|tally| {
-        let title = format!("By keyword of the schema ({})", tally.arm.name());
+        let title = format!("By keyword of the schema ({})", tally.label);
         Part::Table(coverage_table(title, "keyword", &tally.by_keyword))
     });
     let about = "A schema is counted once for each keyword that it or a schema in it has.";
@@ -409,11 +454,11 @@ fn paragraph(text: &str) -> Part {
     })
 }
 
-/// Returns the figures of each arm by name.
+/// Returns the figures of each group by name.
 fn figures(tallies: &[Tally]) -> Map<String, Value> {
     tallies
         .iter()
-        .map(|tally| (tally.arm.name().to_owned(), figures_of(tally)))
+        .map(|tally| (tally.label.clone(), figures_of(tally)))
         .collect()
 }
 

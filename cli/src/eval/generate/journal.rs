@@ -10,12 +10,15 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::item::Arm;
 use super::record::Record;
 use super::wire::Sampling;
-use crate::failure::Failure;
+use crate::failure::{Failure, read_text};
 
+/// The command that writes the files.
+const COMMAND: &str = "eval generate";
 /// The version of the format of the file.
 const FORMAT: u32 = 1;
 
@@ -25,11 +28,11 @@ pub(super) struct Header {
     /// The command that writes such files.
     lexiform: String,
     format: u32,
-    endpoint: String,
-    model: String,
+    pub(super) endpoint: String,
+    pub(super) model: String,
     /// The SHA-256 sum of the data.
-    data: String,
-    sampling: Sampling,
+    pub(super) data: String,
+    pub(super) sampling: Sampling,
 }
 
 /// A file of answers that is open for more.
@@ -44,7 +47,7 @@ pub(super) type Records = HashMap<(String, Arm), Record>;
 impl Header {
     pub(super) fn new(endpoint: &str, model: &str, data: &str, sampling: &Sampling) -> Self {
         Self {
-            lexiform: "eval generate".to_owned(),
+            lexiform: COMMAND.to_owned(),
             format: FORMAT,
             endpoint: endpoint.to_owned(),
             model: model.to_owned(),
@@ -64,6 +67,7 @@ impl Header {
                 ("--max-tokens", it.sampling.max_tokens.to_string()),
                 ("--temperature", it.sampling.temperature.to_string()),
                 ("--seed", it.sampling.seed.to_string()),
+                ("--fields", json!(it.sampling.fields).to_string()),
             ]
         };
         let both = fields(self).into_iter().zip(fields(ours));
@@ -132,28 +136,13 @@ impl Journal {
         };
         self.check_header(first, header)?;
         lines
-            .map(|(line, number)| {
-                let record: Record = serde_json::from_str(line).map_err(|error| {
-                    let place = format!("{}, line {number}", self.path.display());
-                    Failure::message(format!("{place}: not an answer of `eval generate`: {error}"))
-                })?;
-                Ok(((record.name.clone(), record.arm), record))
-            })
+            .map(|(line, number)| parse_record(&self.path, line, number))
             .collect()
     }
 
     fn check_header(&self, line: &str, ours: &Header) -> Result<(), Failure> {
         let path = self.path.display();
-        let theirs: Header = serde_json::from_str(line).map_err(|_| {
-            Failure::message(format!(
-                "{path}, line 1: not a file of answers; name one that does not exist yet"
-            ))
-        })?;
-        if (theirs.lexiform.as_str(), theirs.format) != (ours.lexiform.as_str(), FORMAT) {
-            return Err(Failure::message(format!(
-                "{path} was written by another version of the command; name another file"
-            )));
-        }
+        let theirs = parse_header(&self.path, line, "name one that does not exist yet")?;
         let Some((flag, theirs, ours)) = theirs.difference(ours) else {
             return Ok(());
         };
@@ -168,6 +157,42 @@ impl Journal {
         line.and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()))
             .map_err(write_failure(&self.path))
     }
+}
+
+/// Reads a file of answers that is complete, or as far as it is.
+///
+/// # Errors
+/// The file cannot be read, is no file of answers, or was written by another version.
+pub(super) fn read(path: &Path) -> Result<(Header, Records), Failure> {
+    let text = read_text(path)?;
+    let mut lines = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+        .zip(1..);
+    let (first, _) = lines.next().unwrap_or(("", 1));
+    let header = parse_header(path, first, "--answers of `eval generate` writes them")?;
+    let records = lines.map(|(line, number)| parse_record(path, line, number));
+    Ok((header, records.collect::<Result<_, _>>()?))
+}
+
+fn parse_header(path: &Path, line: &str, advice: &str) -> Result<Header, Failure> {
+    let path = path.display();
+    let header: Header = serde_json::from_str(line)
+        .map_err(|_| Failure::message(format!("{path}, line 1: not a file of answers; {advice}")))?;
+    if (header.lexiform.as_str(), header.format) != (COMMAND, FORMAT) {
+        return Err(Failure::message(format!(
+            "{path} was written by another version of the command; name another file"
+        )));
+    }
+    Ok(header)
+}
+
+fn parse_record(path: &Path, line: &str, number: usize) -> Result<((String, Arm), Record), Failure> {
+    let record: Record = serde_json::from_str(line).map_err(|error| {
+        let place = format!("{}, line {number}", path.display());
+        Failure::message(format!("{place}: not an answer of `eval generate`: {error}"))
+    })?;
+    Ok(((record.name.clone(), record.arm), record))
 }
 
 fn write_failure(path: &Path) -> impl FnOnce(io::Error) -> Failure {

@@ -53,11 +53,6 @@ pub(crate) struct Times {
 }
 
 impl Record {
-    /// Returns the name of the item with the arm, as failures name it.
-    pub(super) fn case(&self) -> String {
-        format!("{} ({})", self.name, self.arm.name())
-    }
-
     /// Returns `true` if asking again may have another outcome: a later run of the same file does.
     pub(crate) fn is_open(&self) -> bool {
         matches!(&self.outcome, Outcome::Failed(fault) if !fault.kind.is_about_item())

@@ -1,9 +1,10 @@
-//! The sums over the records of one arm.
+//! The sums over the records of one arm of one endpoint.
 
 use std::collections::BTreeMap;
 
 use super::coverage::Coverage;
 use super::item::{Arm, Item, Verdict};
+use super::laws::{self, Laws};
 use super::record::{Answer, Outcome, Record};
 use crate::eval::figures::Reasons;
 use crate::verdict::twice;
@@ -11,6 +12,8 @@ use crate::verdict::twice;
 /// The sums over the records of an arm.
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
+    /// The name in tables and plots: that of the arm, or of the endpoint.
+    pub(super) label: String,
     pub(super) arm: Arm,
     pub(super) coverage: Coverage,
     pub(super) by_split: BTreeMap<String, Coverage>,
@@ -23,6 +26,7 @@ pub(super) struct Tally {
     /// Why answers are not valid and schemas were refused.
     pub(super) reasons: Reasons,
     pub(super) usage: Usage,
+    pub(super) laws: Laws,
     /// The times to the first token, sorted.
     pub(super) first_token_ms: Vec<f64>,
     /// The mean times of a token of each answer, sorted.
@@ -44,8 +48,12 @@ pub(super) struct Usage {
 
 impl Tally {
     /// Sums up the records of an arm.
-    pub(super) fn of<'a>(arm: Arm, records: impl Iterator<Item = (&'a Item, &'a Record)>) -> Self {
-        let mut tally = Self::new(arm);
+    pub(super) fn of<'a>(
+        label: String,
+        arm: Arm,
+        records: impl Iterator<Item = (&'a Item, &'a Record)>,
+    ) -> Self {
+        let mut tally = Self::new(label, arm);
         for (item, record) in records {
             tally.add(item, record);
         }
@@ -54,8 +62,9 @@ impl Tally {
         tally
     }
 
-    fn new(arm: Arm) -> Self {
+    fn new(label: String, arm: Arm) -> Self {
         Self {
+            label,
             arm,
             coverage: Coverage::default(),
             by_split: BTreeMap::new(),
@@ -65,6 +74,7 @@ impl Tally {
             retried: BTreeMap::new(),
             reasons: Reasons::default(),
             usage: Usage::default(),
+            laws: Laws::new(),
             first_token_ms: Vec::new(),
             token_ms: Vec::new(),
             keys_twice: 0,
@@ -103,6 +113,7 @@ impl Tally {
         self.first_token_ms.extend(answer.times.first_token_ms);
         self.token_ms.extend(answer.token_ms());
         self.usage.add(answer);
+        laws::add(&mut self.laws, answer);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whole runs against a server that does what a test tells it, good and bad.
 
+mod endpoints;
 mod scripted;
 
 use std::fs;
@@ -212,8 +213,8 @@ fn failures_name_their_place_and_the_command_that_asks_again() {
     assert_eq!(of("refused").reason, "status 400: `not` is not supported");
     let (url, data) = (server.url(), data.display());
     let expected = format!(
-        "lexiform eval generate --endpoint {url} --model m --data {data} --constraint json_schema --max-tokens 9 \
-         --temperature 0 --seed 3 --arm both --only invalid"
+        "lexiform eval generate --endpoint {url} --model m --constraint json_schema --max-tokens 9 --temperature 0 \
+         --seed 3 --data {data} --arm both --only invalid"
     );
     assert_eq!(of("invalid").command, expected);
 }

@@ -3,7 +3,7 @@
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::item::{Arm, Item, Message};
 use crate::hash;
@@ -41,6 +41,9 @@ pub(crate) struct Sampling {
     pub(crate) max_tokens: u32,
     pub(crate) temperature: f64,
     pub(crate) seed: u64,
+    /// Further fields of the requests.
+    #[serde(skip_serializing_if = "Map::is_empty", default)]
+    pub(crate) fields: Map<String, Value>,
 }
 
 /// Returns the body of the request for an item.
@@ -62,6 +65,9 @@ pub(super) fn body(item: &Item, arm: Arm, model: &str, sampling: &Sampling) -> V
             body["schema_in_prompt"] = json!("never");
         }
     }
+    if let Some(body) = body.as_object_mut() {
+        body.extend(sampling.fields.clone());
+    }
     body
 }
 
@@ -70,6 +76,35 @@ pub(super) fn body(item: &Item, arm: Arm, model: &str, sampling: &Sampling) -> V
 fn seed(seed: u64, name: &str) -> u32 {
     let sum = hash::sum(format!("{seed}:{name}").as_bytes());
     u32::from_be_bytes([sum[0], sum[1], sum[2], sum[3]]) >> 1
+}
+
+/// Returns the words of the command that asks an endpoint with these settings, without the data.
+pub(super) fn command(endpoint: &str, model: &str, sampling: &Sampling) -> Vec<String> {
+    let mut settings = vec![
+        ("--endpoint", endpoint.to_owned()),
+        ("--model", model.to_owned()),
+        ("--constraint", sampling.constraint.name()),
+        ("--max-tokens", sampling.max_tokens.to_string()),
+        ("--temperature", sampling.temperature.to_string()),
+        ("--seed", sampling.seed.to_string()),
+    ];
+    if !sampling.fields.is_empty() {
+        settings.push(("--fields", json!(sampling.fields).to_string()));
+    }
+    let words = ["lexiform", "eval", "generate"].map(str::to_owned).into_iter();
+    let settings = settings.into_iter();
+    words
+        .chain(settings.flat_map(|(flag, value)| [flag.to_owned(), quoted(&value)]))
+        .collect()
+}
+
+/// Returns a word as a shell reads it.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
+    match !word.is_empty() && word.bytes().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 impl ConstraintField {
@@ -124,18 +159,14 @@ mod tests {
             max_tokens: 5,
             temperature: 0.5,
             seed: 7,
+            fields: Map::new(),
         }
     }
 
     /// Guards against telling the model the schema in an arm that does not.
     #[test]
     fn lexiform_adds_nothing_to_the_prompt() {
-        let sampling = Sampling {
-            constraint: ConstraintField::Lexiform,
-            max_tokens: 9,
-            temperature: 0.0,
-            seed: 1,
-        };
+        let sampling = sampling(ConstraintField::Lexiform);
         let constrained = body(&item(), Arm::Constrained, "m", &sampling);
         assert_eq!(constrained["schema_in_prompt"], "never");
         assert_eq!(constrained["response_format"]["type"], "json_schema");
