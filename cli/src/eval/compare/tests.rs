@@ -313,10 +313,11 @@ fn real_engines_judge_a_schema() {
     };
     let scratch = Scratch::new().expect("a folder");
     let subject = Subject::new(&TokenizerArgs::default(), None, &scratch).expect("the demo tokenizer");
+    let environment = environment::prepare("python3", &folder, scratch.path(), &PEERS, |_| {});
     let arena = Arena {
         ours: "/nowhere/lexiform".into(),
         others: PEERS.map(str::to_owned).to_vec(),
-        environment: Some(environment::prepare("python3", &folder, &PEERS, |_| {}).expect("it is made")),
+        environment: Some(environment.expect("it is made")),
         bounds: Bounds {
             seconds: 60.0,
             seconds_to_load: 120.0,
