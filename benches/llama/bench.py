@@ -205,4 +205,5 @@ def measure(servers, args):
         print(f"{server['what']}: {resident(server['process']):.0f} MiB after it{told}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,7 @@ pub mod figures;
 pub mod generate;
 mod invent;
 pub mod maskbench;
+mod only;
 pub mod panics;
 pub mod python_json;
 pub mod render;

@@ -180,6 +180,36 @@ fn failures_of_maskbench_have_places_and_commands() {
     assert_eq!(report.made.data[0].sha256.len(), 64);
 }
 
+/// The command of each failure judges that case alone, with the same result.
+#[test]
+fn failures_of_cases_and_of_the_suite_are_repeated_alone() {
+    let (regex, suite) = (data("regex.jsonl"), data("suite"));
+    let collections = [
+        vec!["cases", &regex, "--kind", "regex"],
+        vec!["suite", &suite, "--draft", "7"],
+    ];
+    for collection in collections {
+        let (_, report) = figures("alone", &collection);
+        assert!(!report.failures.is_empty(), "{collection:?}");
+        for failure in &report.failures {
+            assert!(failure.command.contains(" --only "), "{}", failure.command);
+            let only = ["--only", &failure.case];
+            let (figures, again) = figures("alone-again", &[&collection[..], &only].concat());
+            // A text that is both accepted and rejected has one name for two cases.
+            assert!(
+                (1..=2).contains(&figures["cases"].as_u64().unwrap_or(0)),
+                "{figures}"
+            );
+            assert!(again.failures.contains(failure), "{failure:?}");
+        }
+        let wrong = run(&[&collection[..], &["--only", "nobody"]].concat());
+        assert_eq!(
+            wrong.expect_err("an error").to_string(),
+            "no case has the name \"nobody\""
+        );
+    }
+}
+
 #[test]
 fn a_name_that_is_not_there_is_an_error() {
     let (instances, tokenizer) = (data("maskbench.jsonl"), data("tokenizer.json"));

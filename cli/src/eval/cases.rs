@@ -19,15 +19,16 @@ use lexiform::grammar::Notation;
 use lexiform::{Compiler, Source};
 use serde_json::{Value, json};
 
+use super::only::Only;
 use super::panics::{caught, quietly};
-use super::report::{Findings, Publishing, again};
+use super::report::{Findings, Publishing};
 use super::suite::belongs;
 use super::verdict::{Counts, Data, Failures, Verdict, coverage, parse_line, progress};
 use crate::failure::{EXIT_CODES, Failure, read_text};
 use crate::input::folder::Folder;
 use crate::input::source::{KeyOrder, Meaning};
 use crate::input::tokenizer;
-use crate::report::{Made, Part, Report, Section};
+use crate::report::{CommandLine, Made, Part, Report, Section};
 
 /// The arguments of `lexiform eval cases`.
 #[derive(Debug, clap::Args)]
@@ -38,6 +39,8 @@ pub struct Args {
     /// The language of the sources; without it, each line names its own
     #[arg(long, value_enum)]
     kind: Option<CaseKind>,
+    #[command(flatten)]
+    only: Only,
     #[command(flatten)]
     pub(super) publishing: Publishing,
 }
@@ -62,7 +65,7 @@ pub(super) fn report(args: &Args) -> Result<Findings, Failure> {
         file => of_lines(file, args.kind)?,
     };
     let compiler = Compiler::new(tokenizer::bytes_only()?);
-    let mut results = Results::new();
+    let mut results = Results::new(&args.only);
     let bar = progress(entries.len());
     quietly(|| {
         for entry in &entries {
@@ -71,26 +74,29 @@ pub(super) fn report(args: &Args) -> Result<Findings, Failure> {
         }
     });
     bar.finish_and_clear();
+    args.only.check(results.counts.all)?;
     results.findings(args)
 }
 
 /// The results so far.
-struct Results {
+struct Results<'a> {
+    only: &'a Only,
     counts: Counts,
     /// The counts of each source, in the order of the collection.
     by_source: Vec<(String, Counts)>,
     failures: Failures,
     /// The command that judges the collection again.
-    command: String,
+    command: CommandLine,
 }
 
-impl Results {
-    fn new() -> Self {
+impl<'a> Results<'a> {
+    fn new(only: &'a Only) -> Self {
         Results {
+            only,
             counts: Counts::default(),
             by_source: Vec::new(),
             failures: Failures::default(),
-            command: again().to_string(),
+            command: Only::again(),
         }
     }
 
@@ -247,17 +253,25 @@ impl CaseKind {
 }
 
 impl CaseEntry {
-    fn judge(&self, compiler: &Compiler, results: &mut Results) {
+    /// Judges the texts that were asked for.
+    fn judge(&self, compiler: &Compiler, results: &mut Results<'_>) {
         let mut counts = Counts::default();
+        let named = self
+            .texts
+            .iter()
+            .map(|(name, text, accept)| (format!("{}{name}", self.name), text, accept));
+        let asked: Vec<_> = named.filter(|(name, ..)| results.only.has(name)).collect();
+        if asked.is_empty() {
+            return;
+        }
         let compiled = caught(|| self.compile(compiler)).and_then(|it| it);
-        for (name, text, accept) in &self.texts {
+        for (name, text, accept) in asked {
             let verdict = match &compiled {
                 Ok(grammar) => judge(grammar, text, *accept),
                 Err(reason) => Verdict::DoesNotCompile(reason.clone()),
             };
             counts.add(&verdict, 1);
             results.counts.add(&verdict, 1);
-            let name = || format!("{}{name}", self.name);
             results.failures.note(name, &verdict, &results.command);
         }
         results.by_source.push((self.name.clone(), counts));

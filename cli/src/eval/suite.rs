@@ -14,14 +14,15 @@ use lexiform::schema::{Draft, Formats};
 use lexiform::{Compiler, Options, Source};
 use serde_json::{Value, json};
 
+use super::only::Only;
 use super::panics::{caught, quietly};
 use super::python_json;
-use super::report::{Findings, Publishing, again};
+use super::report::{Findings, Publishing};
 use super::verdict::{Counts, Data, Failures, Verdict, coverage, must_exist, progress};
 use crate::failure::{EXIT_CODES, Failure, read_text};
 use crate::input::source::{KeyOrder, Meaning};
 use crate::input::tokenizer;
-use crate::report::{Made, Part, Report, Section};
+use crate::report::{CommandLine, Made, Part, Report, Section};
 
 /// The arguments of `lexiform eval suite`.
 #[derive(Debug, clap::Args)]
@@ -36,6 +37,8 @@ pub struct Args {
     /// annotations, as in the specification
     #[arg(long)]
     optional_format: bool,
+    #[command(flatten)]
+    only: Only,
     #[command(flatten)]
     pub(super) publishing: Publishing,
 }
@@ -54,7 +57,7 @@ pub(super) fn report(args: &Args) -> Result<Findings, Failure> {
         files.extend(with(json_files(&folder)?, Formats::Assert));
     }
     let mut options = options(&args.draft, remotes(&data.join("remotes"))?);
-    let mut results = Results::new();
+    let mut results = Results::new(&args.only);
     let bar = progress(files.len());
     quietly(|| {
         for (file, formats) in &files {
@@ -65,32 +68,40 @@ pub(super) fn report(args: &Args) -> Result<Findings, Failure> {
         Ok::<(), Failure>(())
     })?;
     bar.finish_and_clear();
+    args.only.check(results.counts.all)?;
     results.findings(args)
 }
 
 /// The results so far.
-struct Results {
+struct Results<'a> {
+    only: &'a Only,
     counts: Counts,
     by_file: BTreeMap<String, Counts>,
     failures: Failures,
     /// The command that judges the draft again.
-    command: String,
+    command: CommandLine,
 }
 
-impl Results {
-    fn new() -> Self {
+impl<'a> Results<'a> {
+    fn new(only: &'a Only) -> Self {
         Results {
+            only,
             counts: Counts::default(),
             by_file: BTreeMap::new(),
             failures: Failures::default(),
-            command: again().to_string(),
+            command: Only::again(),
         }
     }
 
-    fn add(&mut self, file: &str, name: impl FnOnce() -> String, verdict: &Verdict) {
-        self.counts.add(verdict, 1);
-        self.by_file.entry(file.to_owned()).or_default().add(verdict, 1);
-        self.failures.note(name, verdict, &self.command);
+    /// Judges a test, if it was asked for.
+    fn judge(&mut self, file: &str, name: String, verdict: impl FnOnce() -> Verdict) {
+        if !self.only.has(&name) {
+            return;
+        }
+        let verdict = verdict();
+        self.counts.add(&verdict, 1);
+        self.by_file.entry(file.to_owned()).or_default().add(&verdict, 1);
+        self.failures.note(name, &verdict, &self.command);
     }
 
     fn findings(self, args: &Args) -> Result<Findings, Failure> {
@@ -191,7 +202,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-fn judge_file(path: &Path, options: &Options, results: &mut Results) -> Result<(), Failure> {
+fn judge_file(path: &Path, options: &Options, results: &mut Results<'_>) -> Result<(), Failure> {
     let groups: Value = serde_json::from_str(&read_text(path)?)
         .map_err(|error| Failure::message(format!("{}: {error}", path.display())))?;
     let file = path.file_name().unwrap_or_default().to_string_lossy();
@@ -207,7 +218,7 @@ fn judge_file(path: &Path, options: &Options, results: &mut Results) -> Result<(
                 .to_owned()
         };
         for test in tests {
-            let verdict = match &compiled {
+            let verdict = || match &compiled {
                 Ok(Ok((grammar, _))) => judge(grammar, test),
                 // A schema that nothing satisfies is refused with that finding, and every instance is
                 // rejected.
@@ -215,8 +226,8 @@ fn judge_file(path: &Path, options: &Options, results: &mut Results) -> Result<(
                 Ok(Err(error)) => Verdict::DoesNotCompile(error.to_string()),
                 Err(panic) => Verdict::DoesNotCompile(panic.clone()),
             };
-            let name = || format!("{file}: {}: {}", said(group), said(test));
-            results.add(&file, name, &verdict);
+            let name = format!("{file}: {}: {}", said(group), said(test));
+            results.judge(&file, name, verdict);
         }
     }
     Ok(())

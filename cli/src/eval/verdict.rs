@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::report::{self, Answer, Mood, Table, count};
+use crate::report::{self, Answer, CommandLine, Mood, Table, count};
 
 /// Creates a progress bar on standard error; hidden if that is no terminal.
 pub(super) fn progress(total: usize) -> ProgressBar {
@@ -65,9 +65,10 @@ struct Failed {
 pub(super) struct Failures(Vec<Failed>);
 
 impl Failures {
-    /// Records a case, unless it is right. The command shows it again.
-    pub(super) fn note(&mut self, name: impl FnOnce() -> String, verdict: &Verdict, command: &str) {
-        self.note_at(String::new(), name, verdict, |_| command.to_owned());
+    /// Records a case, unless it is right. With `--only` and its name, the command shows it again.
+    pub(super) fn note(&mut self, name: String, verdict: &Verdict, command: &CommandLine) {
+        let again = |name: &str| command.clone().with("--only", name).to_string();
+        self.note_at(String::new(), || name, verdict, again);
     }
 
     /// Records a case with its place, unless it is right.
