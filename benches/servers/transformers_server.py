@@ -100,16 +100,24 @@ class OutlinesCore:
 
 
 class LMFormatEnforcer:
-    def __init__(self, _, tokenizer):
-        import lmformatenforcer.integrations.transformers as integration
-        from lmformatenforcer import JsonSchemaParser
+    """Its module for transformers imports what transformers 5 no longer has, so that its core is asked itself."""
 
-        self.parser, self.integration = JsonSchemaParser, integration
-        self.data = integration.build_token_enforcer_tokenizer_data(tokenizer)
+    def __init__(self, model, tokenizer):
+        import lmformatenforcer
+
+        self.enforcer = lmformatenforcer
+        ordinary = [token for token in range(len(tokenizer)) if token not in tokenizer.all_special_ids]
+        # A space at the beginning of a text is lost when a token is decoded alone.
+        first = tokenizer.encode("0", add_special_tokens=False)[-1]
+        texts = [(token, tokenizer.decode([first, token])[1:]) for token in ordinary]
+        tokens = [(token, text, len(text) > len(tokenizer.decode([token]))) for token, text in texts]
+        self.data = lmformatenforcer.TokenEnforcerTokenizerData(
+            tokens, lambda ids: tokenizer.decode(ids).rstrip("\ufffd"), tokenizer.eos_token_id, False, model.config.vocab_size
+        )
 
     def arguments(self, schema):
-        allowed = self.integration.build_transformers_prefix_allowed_tokens_fn(self.data, self.parser(schema))
-        return {"prefix_allowed_tokens_fn": allowed}
+        enforcer = self.enforcer.TokenEnforcer(self.data, self.enforcer.JsonSchemaParser(schema))
+        return {"prefix_allowed_tokens_fn": lambda _, ids: enforcer.get_allowed_tokens(ids.tolist()).allowed_tokens}
 
 
 ENGINES = {

@@ -75,7 +75,7 @@ pub struct Args {
     /// The field of the request that has the schema
     #[arg(long, value_enum, default_value_t)]
     constraint: ConstraintField,
-    /// Further fields of every request, as a JSON object: {"sampling": "global"}
+    /// Further fields of every request, as a JSON object: {"law": "global"}
     #[arg(long, value_name = "JSON", default_value = "{}", value_parser = object)]
     fields: Fields,
     /// Only this schema; may be given several times
