@@ -17,18 +17,17 @@ use clap::ValueEnum;
 use lexiform::Grammar;
 use lexiform::grammar::Notation;
 use lexiform::{Compiler, Source};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::only::Only;
+use super::judged::{Judged, Only, Words};
 use super::panics::{caught, quietly};
 use super::report::{Findings, Publishing};
 use super::suite::belongs;
-use super::verdict::{Counts, Data, Failures, Verdict, coverage, parse_line, progress};
+use super::verdict::{Data, Verdict, parse_line, progress};
 use crate::failure::{EXIT_CODES, Failure, read_text};
 use crate::input::folder::Folder;
 use crate::input::source::{KeyOrder, Meaning};
 use crate::input::tokenizer;
-use crate::report::{CommandLine, Made, Part, Report, Section};
 
 /// The arguments of `lexiform eval cases`.
 #[derive(Debug, clap::Args)]
@@ -65,69 +64,25 @@ pub(super) fn report(args: &Args) -> Result<Findings, Failure> {
         file => of_lines(file, args.kind)?,
     };
     let compiler = Compiler::new(tokenizer::bytes_only()?);
-    let mut results = Results::new(&args.only);
+    let mut judged = Judged::new(&args.only);
     let bar = progress(entries.len());
     quietly(|| {
         for entry in &entries {
-            entry.judge(&compiler, &mut results);
+            entry.judge(&compiler, &args.only, &mut judged);
             bar.inc(1);
         }
     });
     bar.finish_and_clear();
-    args.only.check(results.counts.all)?;
-    results.findings(args)
-}
-
-/// The results so far.
-struct Results<'a> {
-    only: &'a Only,
-    counts: Counts,
-    /// The counts of each source, in the order of the collection.
-    by_source: Vec<(String, Counts)>,
-    failures: Failures,
-    /// The command that judges the collection again.
-    command: CommandLine,
-}
-
-impl<'a> Results<'a> {
-    fn new(only: &'a Only) -> Self {
-        Results {
-            only,
-            counts: Counts::default(),
-            by_source: Vec::new(),
-            failures: Failures::default(),
-            command: Only::again(),
-        }
-    }
-
-    fn findings(self, args: &Args) -> Result<Findings, Failure> {
-        let counts = &self.counts;
-        let figures = json!({
-            "cases": counts.all,
-            "right": counts.right,
-            "compile_errors": counts.does_not_compile,
-            "rejected_wrongly": counts.refused,
-            "accepted_wrongly": counts.let_through,
-        });
-        let rows = self.by_source.iter().map(|(name, counts)| (name, counts));
-        let by_source = coverage("Texts by source", "source", "texts", rows);
-        let report = Report {
-            kind: "cases".to_owned(),
-            title: "Grammars with texts to accept and to reject".to_owned(),
-            made: Made::here().read(args.data.path())?,
-            answers: counts.answers("texts", "texts"),
-            sections: vec![Section {
-                title: "Coverage".to_owned(),
-                parts: vec![Part::Table(by_source)],
-            }],
-            figures: figures.as_object().cloned().unwrap_or_default(),
-            ..Report::default()
-        };
-        Ok(Findings {
-            report,
-            failures: self.failures,
-        })
-    }
+    let words = Words {
+        kind: "cases",
+        title: "Grammars with texts to accept and to reject".to_owned(),
+        table: "Texts by source",
+        group: "source",
+        cases: "texts",
+        texts: "texts",
+        wrong: ["rejected_wrongly", "accepted_wrongly"],
+    };
+    judged.findings(args.data.path(), words)
 }
 
 /// A source with its texts.
@@ -254,27 +209,18 @@ impl CaseKind {
 
 impl CaseEntry {
     /// Judges the texts that were asked for.
-    fn judge(&self, compiler: &Compiler, results: &mut Results<'_>) {
-        let mut counts = Counts::default();
-        let named = self
-            .texts
-            .iter()
-            .map(|(name, text, accept)| (format!("{}{name}", self.name), text, accept));
-        let asked: Vec<_> = named.filter(|(name, ..)| results.only.has(name)).collect();
-        if asked.is_empty() {
+    fn judge(&self, compiler: &Compiler, only: &Only, judged: &mut Judged<'_>) {
+        let name = |name: &str| format!("{}{name}", self.name);
+        if !self.texts.iter().any(|(text, ..)| only.has(&name(text))) {
             return;
         }
         let compiled = caught(|| self.compile(compiler)).and_then(|it| it);
-        for (name, text, accept) in asked {
-            let verdict = match &compiled {
+        for (place, text, accept) in &self.texts {
+            judged.judge(&self.name, name(place), || match &compiled {
                 Ok(grammar) => judge(grammar, text, *accept),
                 Err(reason) => Verdict::DoesNotCompile(reason.clone()),
-            };
-            counts.add(&verdict, 1);
-            results.counts.add(&verdict, 1);
-            results.failures.note(name, &verdict, &results.command);
+            });
         }
-        results.by_source.push((self.name.clone(), counts));
     }
 
     fn compile(&self, compiler: &Compiler) -> Result<Grammar, String> {
@@ -355,6 +301,8 @@ fn judge(grammar: &Grammar, text: &str, accept: bool) -> Verdict {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

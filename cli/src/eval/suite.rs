@@ -4,7 +4,6 @@
 //! `remotes/`, which the suite's schemas refer to under `http://localhost:1234/`. These are passed to the
 //! compiler by name; nothing is fetched.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lexiform::Grammar;
@@ -12,17 +11,16 @@ use lexiform::error::CompileError;
 use lexiform::error::ProblemKind;
 use lexiform::schema::{Draft, Formats};
 use lexiform::{Compiler, Options, Source};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::only::Only;
+use super::judged::{Judged, Only, Words};
 use super::panics::{caught, quietly};
 use super::python_json;
 use super::report::{Findings, Publishing};
-use super::verdict::{Counts, Data, Failures, Verdict, coverage, must_exist, progress};
+use super::verdict::{Data, Verdict, must_exist, progress};
 use crate::failure::{EXIT_CODES, Failure, read_text};
 use crate::input::source::{KeyOrder, Meaning};
 use crate::input::tokenizer;
-use crate::report::{CommandLine, Made, Part, Report, Section};
 
 /// The arguments of `lexiform eval suite`.
 #[derive(Debug, clap::Args)]
@@ -57,80 +55,27 @@ pub(super) fn report(args: &Args) -> Result<Findings, Failure> {
         files.extend(with(json_files(&folder)?, Formats::Assert));
     }
     let mut options = options(&args.draft, remotes(&data.join("remotes"))?);
-    let mut results = Results::new(&args.only);
+    let mut judged = Judged::new(&args.only);
     let bar = progress(files.len());
     quietly(|| {
         for (file, formats) in &files {
             options.schema.formats = *formats;
-            judge_file(file, &options, &mut results)?;
+            judge_file(file, &options, &mut judged)?;
             bar.inc(1);
         }
         Ok::<(), Failure>(())
     })?;
     bar.finish_and_clear();
-    args.only.check(results.counts.all)?;
-    results.findings(args)
-}
-
-/// The results so far.
-struct Results<'a> {
-    only: &'a Only,
-    counts: Counts,
-    by_file: BTreeMap<String, Counts>,
-    failures: Failures,
-    /// The command that judges the draft again.
-    command: CommandLine,
-}
-
-impl<'a> Results<'a> {
-    fn new(only: &'a Only) -> Self {
-        Results {
-            only,
-            counts: Counts::default(),
-            by_file: BTreeMap::new(),
-            failures: Failures::default(),
-            command: Only::again(),
-        }
-    }
-
-    /// Judges a test, if it was asked for.
-    fn judge(&mut self, file: &str, name: String, verdict: impl FnOnce() -> Verdict) {
-        if !self.only.has(&name) {
-            return;
-        }
-        let verdict = verdict();
-        self.counts.add(&verdict, 1);
-        self.by_file.entry(file.to_owned()).or_default().add(&verdict, 1);
-        self.failures.note(name, &verdict, &self.command);
-    }
-
-    fn findings(self, args: &Args) -> Result<Findings, Failure> {
-        let counts = &self.counts;
-        let figures = json!({
-            "cases": counts.all,
-            "right": counts.right,
-            "compile_errors": counts.does_not_compile,
-            "valid_rejected": counts.refused,
-            "invalid_accepted": counts.let_through,
-        });
-        let by_file = coverage("Tests by file", "file", "tests", self.by_file.iter());
-        let report = Report {
-            kind: "suite".to_owned(),
-            title: format!("JSON Schema test suite, draft {}", args.draft),
-            made: Made::here().read(args.data.path())?,
-            answers: counts.answers("tests", "instances"),
-            sections: vec![Section {
-                title: "Coverage".to_owned(),
-                parts: vec![Part::Table(by_file)],
-            }],
-            figures: figures.as_object().cloned().unwrap_or_default(),
-            ..Report::default()
-        };
-        Ok(Findings {
-            report,
-            failures: self.failures,
-        })
-    }
+    let words = Words {
+        kind: "suite",
+        title: format!("JSON Schema test suite, draft {}", args.draft),
+        table: "Tests by file",
+        group: "file",
+        cases: "tests",
+        texts: "instances",
+        wrong: ["valid_rejected", "invalid_accepted"],
+    };
+    judged.findings(data, words)
 }
 
 fn with(files: Vec<PathBuf>, formats: Formats) -> Vec<(PathBuf, Formats)> {
@@ -202,7 +147,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-fn judge_file(path: &Path, options: &Options, results: &mut Results<'_>) -> Result<(), Failure> {
+fn judge_file(path: &Path, options: &Options, judged: &mut Judged<'_>) -> Result<(), Failure> {
     let groups: Value = serde_json::from_str(&read_text(path)?)
         .map_err(|error| Failure::message(format!("{}: {error}", path.display())))?;
     let file = path.file_name().unwrap_or_default().to_string_lossy();
@@ -227,7 +172,7 @@ fn judge_file(path: &Path, options: &Options, results: &mut Results<'_>) -> Resu
                 Err(panic) => Verdict::DoesNotCompile(panic.clone()),
             };
             let name = format!("{file}: {}: {}", said(group), said(test));
-            results.judge(&file, name, verdict);
+            judged.judge(&file, name, verdict);
         }
     }
     Ok(())
