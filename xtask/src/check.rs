@@ -12,6 +12,7 @@ use crate::setup;
 use crate::tally::Tally;
 use crate::test::programs::BUILT;
 use std::process::ExitCode;
+use std::time::Instant;
 
 /// One check: its name in the report, and the function that runs it.
 type Check = (&'static str, fn() -> Result<Tally, Failure>);
@@ -56,13 +57,14 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     setup::ensure()?;
     let mut tally = Tally::default();
     for (name, check) in CHECKS {
+        let start = Instant::now();
         let found = check()?;
         let told = match found {
             Tally::PASSED => "ok",
             Tally::SKIPPED => "skipped",
             _ => "FAILED",
         };
-        eprintln!("{told}: {name}");
+        eprintln!("{told}: {name}, {:.0} s", start.elapsed().as_secs_f64());
         tally += found;
     }
     Ok(tally.close())

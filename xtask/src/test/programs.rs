@@ -35,9 +35,15 @@ struct Program {
 
 /// Builds and runs all of them, and the examples in the documentation.
 pub(super) fn test() -> Result<Tally, Failure> {
+    let start = Instant::now();
     let Some(programs) = build()? else {
         return Ok(Tally::FAILED);
     };
+    eprintln!(
+        "built: {} test programs, {:.0} s",
+        programs.len(),
+        start.elapsed().as_secs_f64()
+    );
     let mut tally = run(&programs);
     tally += examples()?;
     Ok(tally)
