@@ -1,5 +1,5 @@
 //! Operation of the server: keys, certificates and origins; the callbacks that requests may name; accounts of
-//! requests, metrics and traces.
+//! requests, metrics, traces and logs.
 //!
 //! `random` and `digest` are here because all modules above create identities and hashes.
 
@@ -8,6 +8,7 @@ pub mod callbacks;
 pub mod cors;
 pub mod digest;
 pub mod keys;
+pub mod lines;
 pub mod metrics;
 pub mod process;
 pub mod random;

@@ -9,6 +9,8 @@ mod cards;
 mod crowds;
 #[path = "process/generating.rs"]
 mod generating;
+#[path = "process/logs.rs"]
+mod logs;
 #[path = "process/program.rs"]
 mod program;
 #[path = "process/promises.rs"]

@@ -2,15 +2,16 @@
 //! each, without prompts, answers or keys.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::operate::keys::Permit;
+use crate::operate::lines::Lines;
 use crate::operate::traces::{Recording, Traces};
 use crate::wire::error::ApiError;
 use crate::wire::response::Usage;
@@ -25,7 +26,7 @@ pub const PHASE: &str = "phase";
 /// The audit log.
 #[derive(Debug, Default)]
 pub struct Audit {
-    file: Option<Mutex<File>>,
+    to: Option<(PathBuf, Lines)>,
 }
 
 impl Audit {
@@ -33,21 +34,48 @@ impl Audit {
     ///
     /// # Errors
     /// Fails if the file cannot be opened.
-    pub fn open(path: &Path) -> std::io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let told = |error: &io::Error| tracing::error!("the audit log cannot be written: {error}");
+        let lines = Lines::to(appended(path)?, told)?;
         Ok(Self {
-            file: Some(Mutex::new(file)),
+            to: Some((path.to_owned(), lines)),
         })
     }
 
-    fn write(&self, line: &Value) {
-        let Some(file) = &self.file else { return };
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        // One write per line, so that lines of several processes do not mix.
-        if let Err(error) = file.write_all(format!("{line}\n").as_bytes()) {
-            tracing::error!("the audit log cannot be written: {error}");
+    /// Opens the file of this name again, and returns `true` if there is one: a program that rotates logs has
+    /// given the old file another name.
+    ///
+    /// # Errors
+    /// Fails like [`open`](Self::open); the previous file is kept.
+    pub fn open_again(&self) -> io::Result<bool> {
+        let Some((path, lines)) = &self.to else {
+            return Ok(false);
+        };
+        lines.continue_in(appended(path)?);
+        Ok(true)
+    }
+
+    /// Returns the number of lines that could not be written.
+    pub fn lost(&self) -> u64 {
+        self.to.as_ref().map_or(0, |(_, lines)| lines.lost())
+    }
+
+    /// Waits until the lines so far are written.
+    pub fn flush(&self) {
+        if let Some((_, lines)) = &self.to {
+            lines.flush();
         }
     }
+
+    fn write(&self, line: &Value) {
+        if let Some((_, lines)) = &self.to {
+            lines.line(&line.to_string());
+        }
+    }
+}
+
+fn appended(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
 }
 
 /// The number of requests that are being answered, including streams.

@@ -3,6 +3,7 @@
 use actix_web::{HttpResponse, web};
 use prometheus_client::encoding::prometheus_text;
 
+use crate::operate::lines::Lines;
 use crate::operate::metrics::gauges::Gauges;
 use crate::operate::process;
 use crate::routes::state::AppState;
@@ -36,13 +37,17 @@ pub async fn version() -> HttpResponse {
 
 /// Returns the metrics of the server, for Prometheus.
 pub async fn metrics(app: web::Data<AppState>) -> HttpResponse {
-    let served = &app.served;
+    let (served, settings) = (&app.served, &app.settings);
     let text = served.metrics().exposition(Gauges {
         stats: &served.engine().stats(),
         meters: served.engine().meters(),
         compiling: served.grammars().now(),
         turned_away: served.limits().turned_away(),
-        traces: app.settings.traces.counts(),
+        traces: settings.traces.counts(),
+        lines_lost: [
+            ("messages", settings.log.as_ref().map_or(0, Lines::lost)),
+            ("audit", settings.audit.lost()),
+        ],
         bodies: app.bodies.counts(),
         resident: process::resident_bytes(),
     });

@@ -12,6 +12,7 @@ use crate::model::served::ServedModel;
 use crate::operate::audit::{Account, Audit, InFlight};
 use crate::operate::cors::Cors;
 use crate::operate::keys::{Key, Keys};
+use crate::operate::lines::Lines;
 use crate::operate::traces::{Recording, Traces};
 use crate::request::body::{Bodies, BodyLimits};
 use crate::wire::error::ApiError;
@@ -50,6 +51,8 @@ pub struct Settings {
     pub cors: Cors,
     /// The audit log of requests.
     pub audit: Arc<Audit>,
+    /// The log, if its lines are counted.
+    pub log: Option<Lines>,
     /// The exporter of traces.
     pub traces: Arc<Traces>,
     /// The pages that are served besides the API.
@@ -67,6 +70,7 @@ impl Default for Settings {
             keys: Keys::default(),
             cors: Cors::default(),
             audit: Arc::default(),
+            log: None,
             traces: Arc::default(),
             offered: Offered {
                 pages: true,
