@@ -15,16 +15,14 @@ pub async fn live() -> HttpResponse {
     HttpResponse::Ok().json(Health { status: "ok" })
 }
 
-/// Reports whether requests are accepted: the engine runs, the server is not shutting down, and the queue has
-/// room.
+/// Reports whether the process accepts requests: the engine runs, and the server is not shutting down. A full
+/// queue is not its matter: it concerns the requests that find no room, which get 429, and would otherwise
+/// allow one client to take the server from all others.
 ///
 /// # Errors
 /// Fails if they are not accepted.
 pub async fn ready(app: web::Data<AppState>) -> Result<HttpResponse, ApiError> {
     app.check_open()?;
-    if app.served.engine().stats().waiting >= app.served.queue() {
-        return Err(ApiError::overloaded());
-    }
     Ok(HttpResponse::Ok().json(Health { status: "ok" }))
 }
 

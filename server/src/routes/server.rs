@@ -93,7 +93,7 @@ pub fn metrics_server(app: Arc<AppState>, listener: TcpListener) -> std::io::Res
 }
 
 /// The paths that need no key, besides those of the pages.
-const OPEN_PATHS: [&str; 2] = ["/live", "/ready"];
+const OPEN_PATHS: [&str; 3] = ["/live", "/ready", "/health"];
 
 /// Returns `true` if a path needs no key. Pages contain no more than this repository does, and ask the user
 /// for a key.

@@ -222,16 +222,6 @@ impl ApiError {
         }
     }
 
-    /// The answer of the readiness probe when the queue is full: 503, so that routers send requests
-    /// elsewhere.
-    pub fn overloaded() -> Self {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        Self {
-            retry_after_seconds: Some(1.0),
-            ..Self::new(status, "server_error", "overloaded", "The queue is full.")
-        }
-    }
-
     /// The waiting prompts have too many tokens in total: 429.
     pub fn queue_of_tokens_full(limit: usize) -> Self {
         let message = format!(

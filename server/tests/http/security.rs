@@ -179,6 +179,7 @@ fn without_a_key_only_the_probes_and_the_pages_answer() {
     for path in [
         "/live",
         "/ready",
+        "/health",
         "/",
         "/docs/",
         "/openapi.json",
@@ -191,7 +192,6 @@ fn without_a_key_only_the_probes_and_the_pages_answer() {
         "/pages/",
         "/pages/nothing.js",
         "/docs/x",
-        "/health",
         "/metrics",
         "/version",
         "/v1/models",

@@ -44,7 +44,7 @@ fn metrics_have_an_address_of_their_own_if_that_is_wanted() {
         status.unwrap_or_else(|| panic!("{path}: {answer}"))
     };
     assert!(get(address, "/metrics").contains("\nvllm:num_requests_running{"));
-    for path in ["/live", "/ready"] {
+    for path in ["/live", "/ready", "/health"] {
         assert_eq!(status(address, path), "200", "{path}");
     }
     let elsewhere = get(address, "/v1/models");
