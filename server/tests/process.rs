@@ -5,6 +5,8 @@
 mod asking;
 #[path = "process/cards.rs"]
 mod cards;
+#[path = "process/connections.rs"]
+mod connections;
 #[path = "process/crowds.rs"]
 mod crowds;
 #[path = "process/generating.rs"]

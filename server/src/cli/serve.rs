@@ -19,14 +19,17 @@ use crate::cli::model::ModelArgs;
 use crate::grammars::tool_format::ToolFormatChoice;
 use crate::model::limits::RequestLimits;
 use crate::operate::audit::Audit;
+use crate::operate::clients::Clients;
 use crate::operate::cors::Cors;
 use crate::operate::keys::Keys;
 use crate::operate::process;
+use crate::operate::socket::SocketFile;
 use crate::operate::traces::Traces;
 use crate::request::body::BodyLimits;
-use crate::routes::server::{self, Listening};
+use crate::routes::server::{self, Listener, Listening};
 use crate::routes::state::{AppState, Offered, Settings};
-use flags::{Access, Limits, Logs};
+use flags::{Access, Limits, Logs, Place};
+use greeting::Address;
 use output::Output;
 use reload::Tls;
 
@@ -44,17 +47,8 @@ use reload::Tls;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_help = EXIT_CODES)]
 pub struct Args {
-    /// The address to listen on; 0.0.0.0 for all
-    #[arg(
-        help_heading = "Address",
-        long,
-        env = "LEXIFORM_HOST",
-        default_value = "127.0.0.1"
-    )]
-    host: String,
-    /// The port to listen on; 0 takes a free one
-    #[arg(help_heading = "Address", long, env = "LEXIFORM_PORT", default_value_t = 8000)]
-    port: u16,
+    #[command(flatten)]
+    place: Place,
     /// The name of the model in requests; by default the name of its file or folder, or for a model of a
     /// store the value of --model
     #[arg(
@@ -98,10 +92,7 @@ pub fn run(args: Args) -> Outcome {
     let output = Arc::new(Output::open(&args.logs)?);
     // The address first: a model may take a long time to load, which cannot change the error for a taken
     // port.
-    let listener = bind(
-        (args.host.as_str(), args.port),
-        &format!("{}:{}", args.host, args.port),
-    )?;
+    let (listener, socket) = listen(&args.place)?;
     let metrics = args.access.metrics_address.as_deref();
     let metrics = metrics.map(|address| bind(address, address)).transpose()?;
     let settings = settings(&args, &output)?;
@@ -110,6 +101,7 @@ pub fn run(args: Args) -> Outcome {
     let listening = Listening {
         workers: 2,
         drain_seconds: args.limits.drain_seconds,
+        keep_alive: Duration::from_secs(args.limits.keep_alive_seconds),
         tls: tls.config.clone(),
     };
     let served = args
@@ -121,13 +113,41 @@ pub fn run(args: Args) -> Outcome {
         .with_tool_format(args.tool_format);
     let app = Arc::new(AppState::new(Arc::new(served), settings));
     let served = app.clone();
-    let serving = serve(app, (listener, metrics), listening, (tls, output));
+    let address = address(&listener, socket.as_ref(), listening.tls.is_some())?;
+    let serving = serve(app, (listener, metrics), listening, (address, tls, output.clone()));
     let ended = actix_web::rt::System::new().block_on(serving);
     // Answers that did not end in time may still be running.
     served.served.engine().stop();
     served.settings.audit.flush();
     ended.map_err(|error| Failure::Unable(format!("the server failed: {error}")))?;
     Ok(Code::Fine)
+}
+
+/// Listens on the address, or on the socket file, which lasts as long as the second value.
+fn listen(place: &Place) -> Result<(Listener, Option<SocketFile>), Failure> {
+    let Some(path) = &place.unix_socket else {
+        let (host, port) = (place.host.as_str(), place.port);
+        let listener = bind((host, port), &format!("{host}:{port}"))?;
+        return Ok((listener.into(), None));
+    };
+    let listening = SocketFile::listen(path, place.unix_socket_mode);
+    let (listener, file) = listening.map_err(|error| Failure::Unable(error.to_string()))?;
+    Ok((listener.into(), Some(file)))
+}
+
+/// Returns the address to which clients send requests.
+fn address(listener: &Listener, socket: Option<&SocketFile>, is_secure: bool) -> Result<Address, Failure> {
+    let scheme = if is_secure { "https" } else { "http" };
+    let url = match listener {
+        Listener::Unix(_) => "http://localhost".to_owned(),
+        Listener::Tcp(listener) => {
+            let address = listener.local_addr();
+            let address = address.map_err(|error| Failure::Unable(reason(&error)))?;
+            format!("{scheme}://{address}")
+        }
+    };
+    let socket = socket.map(|socket| socket.path().to_owned());
+    Ok(Address { url, socket })
 }
 
 fn bind(address: impl ToSocketAddrs, shown: &str) -> Result<TcpListener, Failure> {
@@ -169,6 +189,7 @@ fn settings(args: &Args, output: &Output) -> Result<Settings, Failure> {
         connections,
         keys: keys.unwrap_or_default(),
         cors: Cors::new(args.access.cors_origin.clone()),
+        clients: Clients::behind(args.access.trusted_proxy.clone()),
         audit: Arc::new(audit),
         log: Some(output.log.clone()),
         traces: Arc::new(traces),
@@ -185,9 +206,9 @@ fn settings(args: &Args, output: &Output) -> Result<Settings, Failure> {
 
 async fn serve(
     app: Arc<AppState>,
-    (listener, metrics): (TcpListener, Option<TcpListener>),
+    (listener, metrics): (Listener, Option<TcpListener>),
     listening: Listening,
-    (tls, output): (Tls, Arc<Output>),
+    (address, tls, output): (Address, Tls, Arc<Output>),
 ) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let renewal = reload::renew(signal(SignalKind::hangup())?, app.clone(), tls, output.clone());
@@ -195,10 +216,9 @@ async fn serve(
     let metrics = metrics.map(|listener| server::metrics_server(app.clone(), listener));
     let metrics = metrics.transpose()?;
     let seconds = listening.drain_seconds;
-    let scheme = if listening.tls.is_some() { "https" } else { "http" };
-    let (server, address) = server::server(app.clone(), listener, listening)?;
+    let server = server::server(app.clone(), listener, listening)?;
     let handle = server.handle();
-    greeting::greet(&app, &format!("{scheme}://{address}"), &output);
+    greeting::greet(&app, &address, &output);
     if let Some((server, address)) = metrics {
         output.told.line(&format!("Metrics: http://{address}/metrics"));
         // The server ends with the program: until then a client may ask how far the draining is.

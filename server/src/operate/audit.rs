@@ -6,14 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::operate::keys::Permit;
 use crate::operate::lines::Lines;
 use crate::operate::traces::{Recording, Traces};
-use crate::wire::error::ApiError;
+use crate::wire::error::{ApiError, shortened};
 use crate::wire::response::Usage;
 
 /// The verdict on a request that was answered successfully.
@@ -67,6 +67,14 @@ impl Audit {
         }
     }
 
+    /// Writes the line of a request that was refused before it had an account: its key is unknown, or has
+    /// reached a limit.
+    pub fn refused(&self, asked: &Asked<'_>, key: Option<&str>, code: &'static str) {
+        let mut line = asked.line(key);
+        close(&mut line, code, Usage::default(), Duration::ZERO);
+        self.write(&line);
+    }
+
     fn write(&self, line: &Value) {
         if let Some((_, lines)) = &self.to {
             lines.line(&line.to_string());
@@ -76,6 +84,34 @@ impl Audit {
 
 fn appended(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
+}
+
+/// What the audit log says of every request.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The id of the request.
+    pub id: &'a str,
+    /// Its path.
+    pub path: &'a str,
+    /// The address of its client.
+    pub client: &'a str,
+}
+
+impl Asked<'_> {
+    fn line(&self, key: Option<&str>) -> Value {
+        json!({
+            "time": crate::operate::random::now(), "request": self.id, "key": key, "client": self.client,
+            "path": shortened(self.path)
+        })
+    }
+}
+
+/// Adds how the request ended to its line.
+fn close(line: &mut Value, verdict: &str, usage: Usage, time: Duration) {
+    line["verdict"] = verdict.into();
+    line["prompt_tokens"] = usage.prompt_tokens.into();
+    line["completion_tokens"] = usage.completion_tokens.into();
+    line["milliseconds"] = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into();
 }
 
 /// The number of requests that are being answered, including streams.
@@ -109,12 +145,10 @@ impl Account {
         audit: Arc<Audit>,
         in_flight: Arc<InFlight>,
         permit: Option<Permit>,
-        id: &str,
-        path: &str,
+        asked: &Asked<'_>,
     ) -> Self {
         in_flight.0.fetch_add(1, Ordering::AcqRel);
-        let key = permit.as_ref().map(|permit| permit.key().name.clone());
-        let line = json!({"time": crate::operate::random::now(), "request": id, "key": key, "path": path});
+        let line = asked.line(permit.as_ref().map(|permit| permit.key().name.as_str()));
         Self {
             audit,
             in_flight,
@@ -175,13 +209,7 @@ impl Drop for Account {
         if self.verdict == CANCELLED && self.line.get(PHASE).is_none() {
             self.note(PHASE, "prepare");
         }
-        self.note("verdict", self.verdict);
-        self.note("prompt_tokens", self.usage.prompt_tokens);
-        self.note("completion_tokens", self.usage.completion_tokens);
-        self.note(
-            "milliseconds",
-            u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-        );
+        close(&mut self.line, self.verdict, self.usage, self.begun.elapsed());
         self.audit.write(&self.line);
         if let Some((traces, trace)) = self.trace.take() {
             traces.take(trace.ended(&self.line));

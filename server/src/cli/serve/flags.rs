@@ -3,9 +3,47 @@
 use std::path::PathBuf;
 
 use crate::model::limits::PREPARING;
+use crate::operate::clients::Proxy;
 use crate::operate::traces::Endpoint;
 use crate::request::body::BodyLimits;
 use crate::routes::state::{BODY_LIMIT, CONNECTIONS};
+
+/// Where the service listens.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Address")]
+pub(super) struct Place {
+    /// The address to listen on; 0.0.0.0 for all
+    #[arg(long, env = "LEXIFORM_HOST", default_value = "127.0.0.1")]
+    pub(super) host: String,
+    /// The port to listen on; 0 takes a free one
+    #[arg(long, env = "LEXIFORM_PORT", default_value_t = 8000)]
+    pub(super) port: u16,
+    /// A socket file to listen on in place of a host and a port, for a proxy on the same machine. A file that
+    /// a killed service has left is replaced
+    #[arg(
+        long,
+        alias = "uds",
+        env = "LEXIFORM_UNIX_SOCKET",
+        value_name = "FILE",
+        conflicts_with = "tls_cert"
+    )]
+    pub(super) unix_socket: Option<PathBuf>,
+    /// The permissions of the socket file, in octal digits
+    #[arg(
+        long,
+        env = "LEXIFORM_UNIX_SOCKET_MODE",
+        default_value = "660",
+        value_name = "MODE",
+        value_parser = permissions
+    )]
+    pub(super) unix_socket_mode: u32,
+}
+
+/// Reads permissions as chmod does.
+fn permissions(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| "permissions are three octal digits, such as 660".to_owned())
+}
 
 /// The limits of a request's size and time.
 #[derive(Debug, clap::Args)]
@@ -67,6 +105,15 @@ pub(super) struct Limits {
     /// Seconds that a resumable stream is kept without readers; 0 keeps none
     #[arg(long, env = "LEXIFORM_RESUME_SECONDS", default_value_t = 60, value_name = "N")]
     pub(super) resume_seconds: u64,
+    /// Seconds after which an idle connection is closed; longer than a proxy in front of the service keeps it,
+    /// or requests meet a connection that is being closed
+    #[arg(
+        long,
+        env = "LEXIFORM_KEEP_ALIVE_SECONDS",
+        default_value_t = 75,
+        value_name = "N"
+    )]
+    pub(super) keep_alive_seconds: u64,
     /// Seconds that running requests have to end after a stop signal
     #[arg(long, env = "LEXIFORM_DRAIN_SECONDS", default_value_t = 30, value_name = "N")]
     pub(super) drain_seconds: u64,
@@ -107,6 +154,16 @@ pub(super) struct Access {
         value_delimiter = ','
     )]
     pub(super) cors_origin: Vec<String>,
+    /// Addresses or networks of proxies that are believed when they name the client in X-Forwarded-For, as
+    /// 10.0.0.0/8, or unix for those that use --unix-socket; may be given several times. The log and the audit
+    /// log have the address of the client
+    #[arg(
+        long,
+        env = "LEXIFORM_TRUSTED_PROXY",
+        value_name = "NETWORK",
+        value_delimiter = ','
+    )]
+    pub(super) trusted_proxy: Vec<Proxy>,
     /// Serve neither the playground nor the documentation
     #[arg(long, env = "LEXIFORM_NO_PAGES")]
     pub(super) no_pages: bool,
@@ -116,8 +173,8 @@ pub(super) struct Access {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logs")]
 pub(super) struct Logs {
-    /// The log level: error, warn, info or debug; info has a line for each request, with its id and the trace
-    /// that its traceparent names
+    /// The log level: error, warn, info or debug; info has a line for each request, with its id, its client,
+    /// the name of its key and the trace that its traceparent names
     #[arg(long, env = "LEXIFORM_LOG", default_value = "warn", value_name = "LEVEL")]
     pub(super) log: tracing::Level,
     /// The format of the log
@@ -128,7 +185,8 @@ pub(super) struct Logs {
         value_name = "FORMAT"
     )]
     pub(super) log_format: Format,
-    /// A file to which a record of every request is appended as a line of JSON, without prompts and answers
+    /// A file to which a record of every request is appended as a line of JSON, without prompts and answers.
+    /// SIGHUP opens it again
     #[arg(long, env = "LEXIFORM_AUDIT_LOG", value_name = "FILE")]
     pub(super) audit_log: Option<PathBuf>,
     /// A collector of traces, as http://127.0.0.1:4318: OTLP over plain HTTP, in JSON. The trace of a request

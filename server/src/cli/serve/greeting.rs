@@ -1,6 +1,8 @@
 //! What the service says at its start: the model, the address, a request to paste, and what it was started
 //! with.
 
+use std::path::PathBuf;
+
 use lexiform_engine::Stats;
 
 use super::output::Output;
@@ -8,14 +10,34 @@ use crate::grammars::tool_format::ToolFormat;
 use crate::request::told;
 use crate::routes::state::AppState;
 
+/// The address to which clients send requests.
+pub(super) struct Address {
+    pub(super) url: String,
+    /// The socket file on which the service listens in place of an address.
+    pub(super) socket: Option<PathBuf>,
+}
+
+impl Address {
+    /// Returns the command that sends a request.
+    fn command(&self) -> String {
+        match &self.socket {
+            None => "curl -s".to_owned(),
+            Some(socket) => format!("curl -s --unix-socket '{}'", socket.display()),
+        }
+    }
+}
+
 /// Says all of it.
-pub(super) fn greet(app: &AppState, address: &str, output: &Output) {
+pub(super) fn greet(app: &AppState, address: &Address, output: &Output) {
     let (served, engine) = (&app.served, app.served.engine());
     output.told.line(&greeting(served.name(), address));
-    if app.settings.offered.pages {
-        output
-            .told
-            .line(&format!("Playground: {address}/\nAPI: {address}/docs/"));
+    match &address.socket {
+        Some(socket) => output.told.line(&format!("Socket: {}", socket.display())),
+        None if app.settings.offered.pages => {
+            let url = &address.url;
+            output.told.line(&format!("Playground: {url}/\nAPI: {url}/docs/"));
+        }
+        None => {}
     }
     output.told.line(&cache(&engine.stats()));
     output.told.line(&tools(served.tool_format()));
@@ -48,11 +70,12 @@ fn tools(format: ToolFormat) -> String {
 }
 
 /// Returns the greeting at startup: the model, the address, and a request to paste.
-fn greeting(model: &str, address: &str) -> String {
+fn greeting(model: &str, address: &Address) -> String {
+    let (url, command) = (&address.url, address.command());
     let schema = r#"{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"},"city":{"type":"string"}},"required":["name","age","city"],"additionalProperties":false}"#;
     format!(
-        "lexiform {version} serves the model '{model}' at {address}/v1\n\n\
-         Try it:\n  curl -s {address}/v1/chat/completions -H 'content-type: application/json' -d '\n  \
+        "lexiform {version} serves the model '{model}' at {url}/v1\n\n\
+         Try it:\n  {command} {url}/v1/chat/completions -H 'content-type: application/json' -d '\n  \
          {{\"model\":\"{model}\",\"temperature\":0,\"messages\":[{{\"role\":\"user\",\"content\":\"Maria Keller is 34 years old and lives in Vienna.\"}}],\n   \
          \"response_format\":{{\"type\":\"json_schema\",\"json_schema\":{{\"name\":\"person\",\"schema\":\n    {schema}}}}}}}'\n",
         version = env!("CARGO_PKG_VERSION"),
@@ -65,7 +88,8 @@ mod tests {
 
     #[test]
     fn the_request_to_paste_is_a_valid_one() {
-        let greeting = greeting("demo", "http://127.0.0.1:8000");
+        let url = "http://127.0.0.1:8000".to_owned();
+        let greeting = greeting("demo", &Address { url, socket: None });
         let (_, body) = greeting.split_once("-d '").expect("a body");
         let body = body.trim_end().strip_suffix('\'').expect("a closing quote");
         let request = crate::wire::chat::read(body.as_bytes()).expect("a request");
