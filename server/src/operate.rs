@@ -14,5 +14,6 @@ pub mod metrics;
 pub mod process;
 pub mod random;
 pub mod socket;
+pub mod supervisor;
 pub mod tls;
 pub mod traces;

@@ -27,6 +27,8 @@ mod contrast;
 mod crowds;
 #[path = "http/decisions.rs"]
 mod decisions;
+#[path = "http/deploying.rs"]
+mod deploying;
 #[path = "http/drafts.rs"]
 mod drafts;
 #[path = "http/enforcement.rs"]

@@ -27,6 +27,8 @@ mod serving;
 mod signals;
 #[path = "process/sql.rs"]
 mod sql;
+#[path = "process/supervising.rs"]
+mod supervising;
 #[path = "http/tokenizer.rs"]
 mod tokenizer;
 #[path = "process/tool_formats.rs"]

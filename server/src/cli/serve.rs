@@ -24,6 +24,7 @@ use crate::operate::cors::Cors;
 use crate::operate::keys::Keys;
 use crate::operate::process;
 use crate::operate::socket::SocketFile;
+use crate::operate::supervisor::Supervisor;
 use crate::operate::traces::Traces;
 use crate::request::body::BodyLimits;
 use crate::routes::server::{self, Listener, Listening};
@@ -31,7 +32,7 @@ use crate::routes::state::{AppState, Offered, Settings};
 use flags::{Access, Limits, Logs, Place};
 use greeting::Address;
 use output::Output;
-use reload::Tls;
+use reload::{Reload, Tls};
 
 /// Serve a model over HTTP, speaking the OpenAI API.
 ///
@@ -211,8 +212,8 @@ async fn serve(
     (address, tls, output): (Address, Tls, Arc<Output>),
 ) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
-    let renewal = reload::renew(signal(SignalKind::hangup())?, app.clone(), tls, output.clone());
-    actix_web::rt::spawn(renewal);
+    let hang_up = signal(SignalKind::hangup())?;
+    let supervisor = Arc::new(Supervisor::of_environment());
     let metrics = metrics.map(|listener| server::metrics_server(app.clone(), listener));
     let metrics = metrics.transpose()?;
     let seconds = listening.drain_seconds;
@@ -224,11 +225,21 @@ async fn serve(
         // The server ends with the program: until then a client may ask how far the draining is.
         actix_web::rt::spawn(server);
     }
+    supervisor.ready(&address.shown());
+    let reload = Reload {
+        app: app.clone(),
+        tls,
+        output: output.clone(),
+        supervisor: supervisor.clone(),
+        status: address.shown(),
+    };
+    actix_web::rt::spawn(reload.at_each(hang_up));
     let stopping = async {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = tokio::signal::ctrl_c() => {}
         }
+        supervisor.stopping();
         output.notice(&format!("stopping; running requests have {seconds} s to end"));
         app.drain(Duration::from_secs(seconds)).await;
         handle.stop(true).await;

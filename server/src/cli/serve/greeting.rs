@@ -18,6 +18,14 @@ pub(super) struct Address {
 }
 
 impl Address {
+    /// Returns the address in a few words.
+    pub(super) fn shown(&self) -> String {
+        match &self.socket {
+            None => format!("Serving at {}", self.url),
+            Some(socket) => format!("Serving at {}", socket.display()),
+        }
+    }
+
     /// Returns the command that sends a request.
     fn command(&self) -> String {
         match &self.socket {

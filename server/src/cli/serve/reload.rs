@@ -7,6 +7,7 @@ use tokio::signal::unix::Signal;
 
 use super::flags::Access;
 use super::output::Output;
+use crate::operate::supervisor::Supervisor;
 use crate::operate::tls::{Certificate, ClientAuthority, TlsError};
 use crate::routes::state::AppState;
 
@@ -38,20 +39,35 @@ impl Tls {
     }
 }
 
-/// Takes up the files anew at each SIGHUP, each independently. The signal is handled even without such files:
-/// its default action ends the program, which is not intended by a script that renews certificates.
-pub(super) async fn renew(mut hang_up: Signal, app: Arc<AppState>, tls: Tls, output: Arc<Output>) {
-    while hang_up.recv().await.is_some() {
-        let renewed = renewed(&app, &tls);
-        if renewed.iter().all(|(_, renewed)| renewed.is_none()) {
-            output.notice("there is neither a certificate, a file of keys nor an audit log to take up anew");
-        }
-        for (what, renewed) in renewed {
-            match renewed {
-                None => {}
-                Some(Ok(())) => output.notice(&format!("taken up anew: {what}")),
-                Some(Err(error)) => output.notice(&format!("as before: {what}: {error}")),
+/// What it takes to take up the files anew.
+pub(super) struct Reload {
+    pub(super) app: Arc<AppState>,
+    pub(super) tls: Tls,
+    pub(super) output: Arc<Output>,
+    pub(super) supervisor: Arc<Supervisor>,
+    /// What the service manager is told afterwards.
+    pub(super) status: String,
+}
+
+impl Reload {
+    /// Takes up the files anew at each SIGHUP, each independently. The signal is handled even without such
+    /// files: its default action ends the program, which is not intended by a script that renews certificates.
+    pub(super) async fn at_each(self, mut hang_up: Signal) {
+        while hang_up.recv().await.is_some() {
+            self.supervisor.reloading();
+            let renewed = renewed(&self.app, &self.tls);
+            if renewed.iter().all(|(_, renewed)| renewed.is_none()) {
+                let notice = "there is neither a certificate, a file of keys nor an audit log to take up anew";
+                self.output.notice(notice);
             }
+            for (what, renewed) in renewed {
+                match renewed {
+                    None => {}
+                    Some(Ok(())) => self.output.notice(&format!("taken up anew: {what}")),
+                    Some(Err(error)) => self.output.notice(&format!("as before: {what}: {error}")),
+                }
+            }
+            self.supervisor.ready(&self.status);
         }
     }
 }
