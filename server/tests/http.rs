@@ -61,6 +61,8 @@ mod monitors;
 mod operations;
 #[path = "http/pages.rs"]
 mod pages;
+#[path = "http/permissions.rs"]
+mod permissions;
 #[path = "http/promises.rs"]
 mod promises;
 #[path = "http/repair.rs"]
