@@ -417,8 +417,17 @@ mod tests {
         };
         assert_eq!(mib(&["--cache-memory", "7"]), 7);
         assert_eq!(mib(&["--device", "cuda"]), 512);
-        for (free, expected) in [(None, 512), (Some(8 << 10), 2048), (Some(1500), 512), (Some(600), 300)] {
-            assert_eq!(usual_cache_mib(free.map(|mib: usize| mib << 20)), expected, "{free:?}");
+        for (free, expected) in [
+            (None, 512),
+            (Some(8 << 10), 2048),
+            (Some(1500), 512),
+            (Some(600), 300),
+        ] {
+            assert_eq!(
+                usual_cache_mib(free.map(|mib: usize| mib << 20)),
+                expected,
+                "{free:?}"
+            );
         }
         // No more than a full batch of whole contexts takes.
         assert_eq!(

@@ -115,7 +115,12 @@ pub fn run(args: Args) -> Outcome {
     let app = Arc::new(AppState::new(Arc::new(served), settings));
     let served = app.clone();
     let address = address(&listener, socket.as_ref(), listening.tls.is_some())?;
-    let serving = serve(app, (listener, metrics), listening, (address, tls, output.clone()));
+    let serving = serve(
+        app,
+        (listener, metrics),
+        listening,
+        (address, tls, output.clone()),
+    );
     let ended = actix_web::rt::System::new().block_on(serving);
     // Answers that did not end in time may still be running.
     served.served.engine().stop();

@@ -146,16 +146,29 @@ mod tests {
             (&["10.2.2.2,10.1.1.1"], "10.2.2.2"),
             (&[""], "10.0.0.7"),
         ] {
-            assert_eq!(address(&proxies, "10.0.0.7:1", forwarded), client, "{forwarded:?}");
+            assert_eq!(
+                address(&proxies, "10.0.0.7:1", forwarded),
+                client,
+                "{forwarded:?}"
+            );
         }
     }
 
     #[test]
     fn addresses_have_several_forms() {
-        assert_eq!(address(&["10.0.0.7"], "[::ffff:10.0.0.7]:1", &["[2001:db8::1]:443"]), "2001:db8::1");
-        assert_eq!(address(&["fd00::/8"], "[fd12::1]:1", &["[2001:db8::2]"]), "2001:db8::2");
+        assert_eq!(
+            address(&["10.0.0.7"], "[::ffff:10.0.0.7]:1", &["[2001:db8::1]:443"]),
+            "2001:db8::1"
+        );
+        assert_eq!(
+            address(&["fd00::/8"], "[fd12::1]:1", &["[2001:db8::2]"]),
+            "2001:db8::2"
+        );
         assert_eq!(address(&["fd00::/8"], "[fe00::1]:1", &["1.1.1.1"]), "fe00::1");
-        assert_eq!(address(&["0.0.0.0/0"], "9.9.9.9:1", &["1.1.1.1:80, 2.2.2.2"]), "1.1.1.1");
+        assert_eq!(
+            address(&["0.0.0.0/0"], "9.9.9.9:1", &["1.1.1.1:80, 2.2.2.2"]),
+            "1.1.1.1"
+        );
         assert_eq!(address(&["unix"], "", &["1.1.1.1"]), "1.1.1.1");
         assert_eq!(address(&["0.0.0.0/0"], "", &["1.1.1.1"]), "unix");
         assert_eq!(address(&["unix"], "10.0.0.7:1", &["1.1.1.1"]), "10.0.0.7");
@@ -163,7 +176,15 @@ mod tests {
 
     #[test]
     fn what_is_no_network_is_refused_with_what_it_may_be() {
-        for wrong in ["", "proxy", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "::/129", "/8"] {
+        for wrong in [
+            "",
+            "proxy",
+            "10.0.0.0/33",
+            "10.0.0.0/",
+            "10.0.0.0/-1",
+            "::/129",
+            "/8",
+        ] {
             let error = wrong.parse::<Proxy>().expect_err(wrong);
             assert!(error.to_string().contains("10.0.0.0/8"), "{error}");
         }

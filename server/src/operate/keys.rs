@@ -178,7 +178,13 @@ impl Key {
         let of = |key: &Self| {
             let limit = |bucket: &Option<Bucket>| bucket.as_ref().map(|bucket| bucket.per_minute);
             let limits = (limit(&key.requests), limit(&key.tokens), key.concurrent);
-            (key.name.clone(), key.hash, key.expires, limits, key.rights.clone())
+            (
+                key.name.clone(),
+                key.hash,
+                key.expires,
+                limits,
+                key.rights.clone(),
+            )
         };
         of(self) == of(other)
     }
@@ -369,7 +375,10 @@ mod tests {
     #[test]
     fn keys_without_limits_have_those_of_all() {
         let two = |name: &str, more: &str| {
-            format!("[[keys]]\nname = \"{name}\"\nsha256 = \"{}\"\n{more}", hashed(name))
+            format!(
+                "[[keys]]\nname = \"{name}\"\nsha256 = \"{}\"\n{more}",
+                hashed(name)
+            )
         };
         let text = format!(
             "[defaults]\nconcurrent = 1\nlaws = [\"local\"]\n{}{}",
@@ -408,6 +417,11 @@ mod tests {
             assert!(named.split('|').all(|word| error.contains(word)), "{error}");
         }
         let defaults = format!("[defaults]\nname = \"a\"\n{}", entry(""));
-        assert!(Keys::parse(&defaults).expect_err("a name").to_string().contains("defaults"));
+        assert!(
+            Keys::parse(&defaults)
+                .expect_err("a name")
+                .to_string()
+                .contains("defaults")
+        );
     }
 }

@@ -27,7 +27,9 @@ impl Supervisor {
         let to = address.and_then(|address| {
             let opened = open(&address);
             opened
-                .inspect_err(|error| tracing::warn!("the service manager of {SOCKET} cannot be told: {error}"))
+                .inspect_err(|error| {
+                    tracing::warn!("the service manager of {SOCKET} cannot be told: {error}")
+                })
                 .ok()
         });
         Self { to }

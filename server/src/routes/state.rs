@@ -124,7 +124,11 @@ impl AppState {
 
     /// Returns the address of the client of a request, as the logs have it.
     pub fn client(&self, request: &HttpRequest) -> String {
-        clients::shown(self.settings.clients.address(request.peer_addr(), request.headers()))
+        clients::shown(
+            self.settings
+                .clients
+                .address(request.peer_addr(), request.headers()),
+        )
     }
 
     /// Opens the account of a request that generates.

@@ -49,11 +49,20 @@ fn every_flag_that_a_file_names_exists() {
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
     let known = names("LEXIFORM_[A-Z_]+", &help);
     for text in NAMING_FLAGS {
-        let unknown: Vec<&str> = names("LEXIFORM_[A-Z_]+", text).difference(&known).copied().collect();
+        let unknown: Vec<&str> = names("LEXIFORM_[A-Z_]+", text)
+            .difference(&known)
+            .copied()
+            .collect();
         assert!(unknown.is_empty(), "{unknown:?}");
-        for flag in names("(?m)--(host|port|device|model|drain|answer|cache|draft|max|model)[a-z-]*", text) {
+        for flag in names(
+            "(?m)--(host|port|device|model|drain|answer|cache|draft|max|model)[a-z-]*",
+            text,
+        ) {
             // The router of the pool has a flag of its own.
-            assert!(help.contains(flag) || flag == "--model-server-metrics-port", "{flag}");
+            assert!(
+                help.contains(flag) || flag == "--model-server-metrics-port",
+                "{flag}"
+            );
         }
     }
 }
@@ -64,14 +73,22 @@ fn every_metric_that_a_file_names_is_told() {
     let service = Service::start();
     let metrics = service.get("/metrics");
     let mut told = BTreeSet::new();
-    for line in metrics.text().lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+    for line in metrics
+        .text()
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "))
+    {
         let (name, kind) = line.split_once(' ').expect("a name and a type");
         told.insert(name.to_owned());
         if kind == "histogram" {
             told.extend(["_bucket", "_sum", "_count"].map(|part| format!("{name}{part}")));
         }
     }
-    for (file, text) in [("manifest", KUBERNETES), ("alerts", ALERTS), ("dashboard", DASHBOARD)] {
+    for (file, text) in [
+        ("manifest", KUBERNETES),
+        ("alerts", ALERTS),
+        ("dashboard", DASHBOARD),
+    ] {
         let named = names("(lexiform_|vllm:)[a-z_]+", text);
         let unknown: Vec<&str> = named.into_iter().filter(|name| !told.contains(*name)).collect();
         assert!(unknown.is_empty(), "{file}: {unknown:?}");
@@ -87,7 +104,10 @@ fn every_alert_says_how_urgent_it_is_and_what_is_wrong() {
     for rule in rules {
         let name = rule["alert"].as_str().expect("a name");
         assert!(rule["expr"].as_str().is_some(), "{name}");
-        assert!(["page", "ticket"].contains(&rule["labels"]["severity"].as_str().unwrap_or_default()), "{name}");
+        assert!(
+            ["page", "ticket"].contains(&rule["labels"]["severity"].as_str().unwrap_or_default()),
+            "{name}"
+        );
         assert!(rule["annotations"]["summary"].as_str().is_some(), "{name}");
     }
 }
@@ -99,7 +119,9 @@ fn every_panel_asks_for_something() {
     assert!(panels.len() > 10);
     for panel in panels {
         let targets = panel["targets"].as_array().expect("targets");
-        let asked = targets.iter().all(|target| target["expr"].as_str().is_some_and(|it| !it.is_empty()));
+        let asked = targets
+            .iter()
+            .all(|target| target["expr"].as_str().is_some_and(|it| !it.is_empty()));
         assert!(asked && !targets.is_empty(), "{}", panel["title"]);
     }
 }
@@ -109,7 +131,9 @@ fn every_panel_asks_for_something() {
 fn the_objects_of_the_manifest_fit_together() {
     let objects = YamlLoader::load_from_str(KUBERNETES).expect("YAML");
     let of = |kind: &str| {
-        let found = objects.iter().find(|object| object["kind"].as_str() == Some(kind));
+        let found = objects
+            .iter()
+            .find(|object| object["kind"].as_str() == Some(kind));
         found.unwrap_or_else(|| panic!("no {kind}"))
     };
     let name = |kind: &str| &of(kind)["metadata"]["name"];
@@ -117,21 +141,34 @@ fn the_objects_of_the_manifest_fit_together() {
     let app = &pod["metadata"]["labels"]["app"];
     for (kind, selector) in [
         ("Service", &of("Service")["spec"]["selector"]),
-        ("PodDisruptionBudget", &of("PodDisruptionBudget")["spec"]["selector"]["matchLabels"]),
-        ("InferencePool", &of("InferencePool")["spec"]["selector"]["matchLabels"]),
+        (
+            "PodDisruptionBudget",
+            &of("PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+        ),
+        (
+            "InferencePool",
+            &of("InferencePool")["spec"]["selector"]["matchLabels"],
+        ),
     ] {
         assert_eq!(&selector["app"], app, "{kind}");
     }
     let volumes = &pod["spec"]["volumes"];
     assert_eq!(&volumes[0]["secret"]["secretName"], name("Secret"));
-    assert_eq!(&volumes[1]["persistentVolumeClaim"]["claimName"], name("PersistentVolumeClaim"));
+    assert_eq!(
+        &volumes[1]["persistentVolumeClaim"]["claimName"],
+        name("PersistentVolumeClaim")
+    );
     let container = &pod["spec"]["containers"][0];
     let image = format!("lexiform:{}", env!("CARGO_PKG_VERSION"));
     assert_eq!(container["image"], Yaml::String(image));
-    let mounted: Vec<&Yaml> = (0..3).map(|place| &container["volumeMounts"][place]["name"]).collect();
+    let mounted: Vec<&Yaml> = (0..3)
+        .map(|place| &container["volumeMounts"][place]["name"])
+        .collect();
     let there: Vec<&Yaml> = (0..3).map(|place| &volumes[place]["name"]).collect();
     assert_eq!(mounted, there);
     // What the Secret holds can be read as a file of keys.
-    let keys = of("Secret")["stringData"]["keys.toml"].as_str().expect("a file of keys");
+    let keys = of("Secret")["stringData"]["keys.toml"]
+        .as_str()
+        .expect("a file of keys");
     lexiform_server::operate::keys::Keys::parse(keys).expect("keys");
 }

@@ -68,7 +68,10 @@ fn a_client_that_leaves_the_queue_frees_its_place() {
         (Some("1"), Some("1000"))
     );
     // Whoever fills the queue must not take the server from the router, and so from everybody.
-    assert_eq!((service.get("/ready").status, service.get("/live").status), (200, 200));
+    assert_eq!(
+        (service.get("/ready").status, service.get("/live").status),
+        (200, 200)
+    );
     drop(waiting);
     service.until("the place is free", |stats| stats.waiting == 0);
     drop(running);

@@ -8,7 +8,10 @@ use super::service::{Answer, Service, chat, roomy, unhurried};
 
 /// A service with one key, `s3cret`, of these rights.
 fn keyed(rights: &str) -> Service {
-    let text = format!("[[keys]]\nname = \"shop\"\nsha256 = \"{}\"\n{rights}", hashed("s3cret"));
+    let text = format!(
+        "[[keys]]\nname = \"shop\"\nsha256 = \"{}\"\n{rights}",
+        hashed("s3cret")
+    );
     let settings = Settings {
         keys: Keys::parse(&text).expect("a file of keys"),
         ..Settings::default()
@@ -17,7 +20,8 @@ fn keyed(rights: &str) -> Service {
 }
 
 fn post(service: &Service, path: &str, body: &Value) -> Answer {
-    let head = format!("POST {path} HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer s3cret");
+    let head =
+        format!("POST {path} HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer s3cret");
     service.exchange(&head, body.to_string().as_bytes())
 }
 
@@ -28,7 +32,11 @@ fn ask(service: &Service, more: Value) -> Answer {
 /// The answer is a refusal that names the field, what is not allowed, and what is.
 fn is_refused(answer: &Answer, field: &str, words: &[&str]) {
     let told = answer.text();
-    assert_eq!((answer.status, answer.error_code().as_str()), (403, "not_permitted"), "{told}");
+    assert_eq!(
+        (answer.status, answer.error_code().as_str()),
+        (403, "not_permitted"),
+        "{told}"
+    );
     let error = answer.json()["error"].clone();
     assert_eq!(error["param"], field, "{told}");
     let message = error["message"].as_str().unwrap_or_default();
@@ -41,11 +49,20 @@ fn a_key_uses_the_laws_and_searches_that_it_is_given() {
     assert_eq!(ask(&service, json!({"guided_regex": "x"})).status, 200);
     let global = json!({"guided_regex": "x", "law": "global", "temperature": 1});
     assert_eq!(ask(&service, global).status, 200);
-    let mcmc = ask(&service, json!({"guided_regex": "x", "law": "mcmc", "temperature": 1}));
+    let mcmc = ask(
+        &service,
+        json!({"guided_regex": "x", "law": "mcmc", "temperature": 1}),
+    );
     is_refused(&mcmc, "law", &["'mcmc'", "local, global"]);
-    let beam = ask(&service, json!({"guided_regex": "x", "search": {"kind": "beam", "width": 2}}));
+    let beam = ask(
+        &service,
+        json!({"guided_regex": "x", "search": {"kind": "beam", "width": 2}}),
+    );
     is_refused(&beam, "search", &["'beam'", "none"]);
-    let flat = ask(&service, json!({"guided_regex": "x", "use_beam_search": true, "beam_width": 2}));
+    let flat = ask(
+        &service,
+        json!({"guided_regex": "x", "use_beam_search": true, "beam_width": 2}),
+    );
     is_refused(&flat, "use_beam_search", &["'beam'"]);
 }
 
@@ -55,7 +72,11 @@ fn a_key_uses_the_constraints_that_it_is_given_on_every_route() {
     assert_eq!(ask(&service, json!({"guided_json": {"const": 1}})).status, 200);
     assert_eq!(ask(&service, json!({})).status, 200);
     let regex = json!({"model": "m", "guided_regex": "x"});
-    is_refused(&ask(&service, regex.clone()), "guided_regex", &["'regex'", "json_schema"]);
+    is_refused(
+        &ask(&service, regex.clone()),
+        "guided_regex",
+        &["'regex'", "json_schema"],
+    );
     for route in ["", "/lint", "/check", "/mask", "/explain"] {
         let mut body = regex.clone();
         match route {
@@ -83,6 +104,12 @@ fn a_key_uses_the_models_that_it_is_given() {
 #[test]
 fn a_key_that_has_expired_is_told_so() {
     let answer = ask(&keyed("expires = 2020-01-01"), json!({}));
-    assert_eq!((answer.status, answer.error_code().as_str()), (401, "expired_api_key"));
-    assert_eq!(ask(&keyed("expires = \"9999-01-01T00:00:00Z\""), json!({})).status, 200);
+    assert_eq!(
+        (answer.status, answer.error_code().as_str()),
+        (401, "expired_api_key")
+    );
+    assert_eq!(
+        ask(&keyed("expires = \"9999-01-01T00:00:00Z\""), json!({})).status,
+        200
+    );
 }

@@ -352,9 +352,15 @@ fn the_audit_tells_of_requests_that_were_not_let_in() {
         ["key", "client", "path", "verdict"].map(|name| line[name].as_str().unwrap_or("null").to_owned())
     };
     let chats = "/v1/chat/completions";
-    assert_eq!(told(&lines[0]), ["null", "1.2.3.4", "/v1/models", "invalid_api_key"]);
+    assert_eq!(
+        told(&lines[0]),
+        ["null", "1.2.3.4", "/v1/models", "invalid_api_key"]
+    );
     assert_eq!(told(&lines[1]), ["shop", "127.0.0.1", chats, "answered"]);
-    assert_eq!(told(&lines[2]), ["shop", "127.0.0.1", chats, "rate_limit_exceeded"]);
+    assert_eq!(
+        told(&lines[2]),
+        ["shop", "127.0.0.1", chats, "rate_limit_exceeded"]
+    );
     assert!(lines.len() == 3 && !log.contains("guess"), "{log}");
 }
 

@@ -16,12 +16,19 @@ use crate::program::{Service, model_folder, serving, shown};
 /// Starts a service on a socket file and waits until it listens.
 fn start_on_socket(folder: &Path, socket: &Path) -> Child {
     let socket = socket.display().to_string();
-    let mut child = serving(0, folder, &["--unix-socket", &socket, "--unix-socket-mode", "600"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
+    let mut child = serving(
+        0,
+        folder,
+        &["--unix-socket", &socket, "--unix-socket-mode", "600"],
+    )
+    .stdout(Stdio::piped())
+    .spawn()
+    .expect("the program starts");
     let told = BufReader::new(child.stdout.take().expect("a pipe"));
-    let line = told.lines().map_while(Result::ok).find(|line| line.starts_with("Socket: "));
+    let line = told
+        .lines()
+        .map_while(Result::ok)
+        .find(|line| line.starts_with("Socket: "));
     assert_eq!(line, Some(format!("Socket: {socket}")));
     child
 }
@@ -54,7 +61,11 @@ fn a_socket_file_is_served_and_removed_and_replaced_after_a_kill() {
     let refused = serving(0, &folder, &["--unix-socket", &socket.display().to_string()]).output();
     let refused = refused.expect("the program runs");
     assert_eq!(refused.status.code(), Some(4), "{}", shown(&refused.stderr));
-    assert!(shown(&refused.stderr).contains("another process"), "{}", shown(&refused.stderr));
+    assert!(
+        shown(&refused.stderr).contains("another process"),
+        "{}",
+        shown(&refused.stderr)
+    );
     signal(&killed, "-KILL");
     let _ = killed.wait();
     assert!(socket.exists());
@@ -107,7 +118,14 @@ fn the_log_names_the_client_behind_a_proxy_and_its_key() {
     let entry = format!("[[keys]]\nname = \"shop\"\nsha256 = \"{}\"\n", hashed("secret"));
     std::fs::write(&keys, entry).expect("a file of keys");
     let keys = keys.display().to_string();
-    let more = ["--log", "info", "--api-keys", &keys, "--trusted-proxy", "127.0.0.0/8,10.0.0.1"];
+    let more = [
+        "--log",
+        "info",
+        "--api-keys",
+        &keys,
+        "--trusted-proxy",
+        "127.0.0.0/8,10.0.0.1",
+    ];
     let mut service = Service::spawned(serving(0, &folder, &more).stderr(Stdio::piped()));
     let log = BufReader::new(service.child.stderr.take().expect("a pipe"));
     for headers in [
@@ -116,16 +134,24 @@ fn the_log_names_the_client_behind_a_proxy_and_its_key() {
         "authorization: Bearer secret",
     ] {
         let mut stream = TcpStream::connect(&service.address).expect("the service listens");
-        let request =
-            format!("GET /v1/models HTTP/1.1\r\nhost: t\r\nconnection: close\r\n{headers}\r\n\r\n");
+        let request = format!("GET /v1/models HTTP/1.1\r\nhost: t\r\nconnection: close\r\n{headers}\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("the request is sent");
         stream.read_to_string(&mut String::new()).expect("an answer");
     }
     service.signal("-TERM");
     assert!(service.ended_well());
-    let lines: Vec<String> = log.lines().map_while(Result::ok).filter(|line| line.contains("/v1/models")).collect();
-    let [first, second, third] = lines.as_slice() else { panic!("{lines:?}") };
+    let lines: Vec<String> = log
+        .lines()
+        .map_while(Result::ok)
+        .filter(|line| line.contains("/v1/models"))
+        .collect();
+    let [first, second, third] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
     assert!(first.contains("client=\"1.2.3.4\" key=\"shop\""), "{first}");
-    assert!(second.contains("client=\"1.2.3.5\"") && !second.contains("key="), "{second}");
+    assert!(
+        second.contains("client=\"1.2.3.5\"") && !second.contains("key="),
+        "{second}"
+    );
     assert!(third.contains("client=\"127.0.0.1\" key=\"shop\""), "{third}");
 }

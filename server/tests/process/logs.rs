@@ -12,16 +12,15 @@ use crate::signals::{LONG, streams};
 
 /// Starts a service whose standard error goes there.
 fn start(name: &str, level: &str, log: impl Into<Stdio>) -> Service {
-    let mut command = serving(
-        0,
-        &model_folder(name),
-        &["--log", level, "--max-batch", "1"],
-    );
+    let mut command = serving(0, &model_folder(name), &["--log", level, "--max-batch", "1"]);
     Service::spawned(command.stderr(log))
 }
 
 fn full_disk() -> File {
-    File::options().write(true).open("/dev/full").expect("a full device")
+    File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("a full device")
 }
 
 /// The number of lines of the log that were dropped.

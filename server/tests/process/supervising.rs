@@ -29,11 +29,17 @@ fn the_service_manager_is_told_of_start_reload_and_stop() {
     let mut command = serving(0, &model_folder("supervised"), &[]);
     let mut service = Service::spawned(command.env("NOTIFY_SOCKET", format!("@{name}")));
     let ready = told();
-    assert!(ready.starts_with("READY=1\nSTATUS=Serving at http://127.0.0.1:"), "{ready}");
+    assert!(
+        ready.starts_with("READY=1\nSTATUS=Serving at http://127.0.0.1:"),
+        "{ready}"
+    );
     service.signal("-HUP");
     let reloading = told();
     let clock = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=");
-    assert!(clock.is_some_and(|clock| clock.parse::<u64>().is_ok()), "{reloading}");
+    assert!(
+        clock.is_some_and(|clock| clock.parse::<u64>().is_ok()),
+        "{reloading}"
+    );
     assert_eq!(told(), ready);
     service.signal("-TERM");
     assert!(told().starts_with("STOPPING=1\n"));
@@ -53,11 +59,18 @@ fn without_a_manager_it_starts_all_the_same() {
 fn systemd_takes_the_units() {
     let folder = model_folder("units");
     let program = env!("CARGO_BIN_EXE_lexiform");
-    for (file, instance) in [("lexiform.service", "lexiform.service"), ("lexiform@.service", "lexiform@0.service")] {
+    for (file, instance) in [
+        ("lexiform.service", "lexiform.service"),
+        ("lexiform@.service", "lexiform@0.service"),
+    ] {
         let unit = deployed(file);
         assert!(unit.contains("/usr/local/bin/lexiform "), "{file}");
         let path = folder.join(file);
-        std::fs::write(&path, unit.replace("/usr/local/bin/lexiform ", &format!("{program} "))).expect("a unit");
+        std::fs::write(
+            &path,
+            unit.replace("/usr/local/bin/lexiform ", &format!("{program} ")),
+        )
+        .expect("a unit");
         let verified = Command::new("systemd-analyze")
             .args(["verify", "--man=no", "--recursive-errors=no"])
             .arg(folder.join(instance))
@@ -77,7 +90,10 @@ fn systemd_takes_the_units() {
 #[test]
 fn the_health_check_of_the_image_sees_whether_the_service_lives() {
     let file = deployed("Containerfile");
-    let check = file.split("CMD ").find(|part| part.starts_with("[\"bash\"")).expect("a check");
+    let check = file
+        .split("CMD ")
+        .find(|part| part.starts_with("[\"bash\""))
+        .expect("a check");
     let check = check.lines().next().expect("a line");
     let words: Vec<String> = serde_json::from_str(check).expect("JSON");
     let service = Service::start(&model_folder("checked"));

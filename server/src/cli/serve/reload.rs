@@ -57,7 +57,8 @@ impl Reload {
             self.supervisor.reloading();
             let renewed = renewed(&self.app, &self.tls);
             if renewed.iter().all(|(_, renewed)| renewed.is_none()) {
-                let notice = "there is neither a certificate, a file of keys nor an audit log to take up anew";
+                let notice =
+                    "there is neither a certificate, a file of keys nor an audit log to take up anew";
                 self.output.notice(notice);
             }
             for (what, renewed) in renewed {

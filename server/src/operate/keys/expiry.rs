@@ -47,7 +47,11 @@ fn days(date: &str) -> Option<i64> {
     }
     // The year begins in March, so that the leap day is its last one. 719,468 days lie between the first of
     // March of the year 0 and 1970.
-    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
+    let (year, month) = if month < 3 {
+        (year - 1, month + 9)
+    } else {
+        (year, month - 3)
+    };
     let before = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     Some(before + (153 * month + 2) / 5 + day - 1 - 719_468)
 }
@@ -108,8 +112,20 @@ mod tests {
     #[test]
     fn what_is_no_date_is_refused() {
         for text in [
-            "", "soon", "2027", "2027-1-31", "2027-02-29", "2027-13-01", "2027-01-00", "2027-01-31-1", "1969-12-31",
-            "2027-01-31T", "2027-01-31T25:00:00", "2027-01-31T10:00:00+1", "2027-01-31T10:00:00Zz", "2027-01-31T10:00:00.",
+            "",
+            "soon",
+            "2027",
+            "2027-1-31",
+            "2027-02-29",
+            "2027-13-01",
+            "2027-01-00",
+            "2027-01-31-1",
+            "1969-12-31",
+            "2027-01-31T",
+            "2027-01-31T25:00:00",
+            "2027-01-31T10:00:00+1",
+            "2027-01-31T10:00:00Zz",
+            "2027-01-31T10:00:00.",
         ] {
             assert_eq!(seconds(text), None, "{text}");
         }

@@ -83,7 +83,9 @@ pub(super) struct Entry {
 
 /// Reads a key file.
 pub(super) fn read(source: impl Provider) -> Result<Vec<Entry>, KeysError> {
-    let file = figment::Figment::from(source).extract::<KeyFile>().map_err(Box::new)?;
+    let file = figment::Figment::from(source)
+        .extract::<KeyFile>()
+        .map_err(Box::new)?;
     // They are read by themselves, so that what is wrong with them is not said of every key.
     policy(&file.defaults, "the defaults")?;
     let entries: Vec<Entry> = file
@@ -98,7 +100,10 @@ pub(super) fn read(source: impl Provider) -> Result<Vec<Entry>, KeysError> {
 }
 
 fn entry(mut fields: Dict, defaults: &Dict) -> Result<Entry, KeysError> {
-    let name = fields.get("name").and_then(Value::as_str).unwrap_or("without a name");
+    let name = fields
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or("without a name");
     let shown = format!("the key '{name}'");
     let own = IDENTITY.iter().filter_map(|name| fields.remove_entry(*name));
     let identity: Identity = extracted(own.collect(), &shown)?;
@@ -136,10 +141,12 @@ fn policy(fields: &Dict, entry: &str) -> Result<Policy, KeysError> {
 }
 
 fn extracted<'de, T: Deserialize<'de>>(fields: Dict, entry: &str) -> Result<T, KeysError> {
-    Value::from(fields).deserialize().map_err(|error| KeysError::Entry {
-        entry: entry.to_owned(),
-        problem: error.to_string(),
-    })
+    Value::from(fields)
+        .deserialize()
+        .map_err(|error| KeysError::Entry {
+            entry: entry.to_owned(),
+            problem: error.to_string(),
+        })
 }
 
 fn unhex(text: &str) -> Option<[u8; 32]> {

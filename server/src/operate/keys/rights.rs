@@ -71,10 +71,16 @@ impl Rights {
 }
 
 fn known(field: &str, names: Option<&[String]>, known: &[&str]) -> Result<(), String> {
-    let unknown = names.unwrap_or_default().iter().find(|name| !known.contains(&name.as_str()));
+    let unknown = names
+        .unwrap_or_default()
+        .iter()
+        .find(|name| !known.contains(&name.as_str()));
     match unknown {
         None => Ok(()),
-        Some(name) => Err(format!("{field}: there is no '{name}'; there are {}", known.join(", "))),
+        Some(name) => Err(format!(
+            "{field}: there is no '{name}'; there are {}",
+            known.join(", ")
+        )),
     }
 }
 

@@ -112,12 +112,18 @@ mod tests {
             ("memory.max", "1073741824"),
             ("memory.high", "max"),
             ("memory.current", "314572800"),
-            ("memory.stat", "anon 209715200\ninactive_file 104857600\nactive_file 0"),
+            (
+                "memory.stat",
+                "anon 209715200\ninactive_file 104857600\nactive_file 0",
+            ),
         ];
         // Its own group is the root.
         assert_eq!(free("own", "0::/\n", &own), Some(824 * MIB));
         // It is told a path that it cannot see.
-        assert_eq!(free("told", "0::/system.slice/docker-7.scope\n", &own), Some(824 * MIB));
+        assert_eq!(
+            free("told", "0::/system.slice/docker-7.scope\n", &own),
+            Some(824 * MIB)
+        );
         assert_eq!(free("outside", "0::/../other\n", &own), Some(824 * MIB));
     }
 
@@ -133,7 +139,10 @@ mod tests {
             ("pod/other/memory.max", "1"),
         ];
         assert_eq!(free("nested", "0::/pod/one", &files), Some(200 * MIB));
-        assert_eq!(free("high", "0::/pod/one", &[files[3], files[4], files[5]]), Some(500 * MIB));
+        assert_eq!(
+            free("high", "0::/pod/one", &[files[3], files[4], files[5]]),
+            Some(500 * MIB)
+        );
         assert_eq!(free("pod", "0::/pod", &files), Some(200 * MIB));
     }
 
@@ -143,7 +152,10 @@ mod tests {
             ("memory/memory.limit_in_bytes", "9223372036854771712"),
             ("memory/box/memory.limit_in_bytes", "524288000"),
             ("memory/box/memory.usage_in_bytes", "209715200"),
-            ("memory/box/memory.stat", "inactive_file 1\ntotal_inactive_file 104857600"),
+            (
+                "memory/box/memory.stat",
+                "inactive_file 1\ntotal_inactive_file 104857600",
+            ),
             ("unified/box/cgroup.procs", "1"),
             ("cpu/box/memory.limit_in_bytes", "1"),
         ];
@@ -155,7 +167,10 @@ mod tests {
     fn what_uses_more_than_its_limit_has_nothing_left_and_what_has_none_says_nothing() {
         let over = [("memory.max", "100"), ("memory.current", "200")];
         assert_eq!(free("over", "0::/", &over), Some(0));
-        assert_eq!(free("none", "0::/", &[("memory.max", "max"), ("memory.current", "1")]), None);
+        assert_eq!(
+            free("none", "0::/", &[("memory.max", "max"), ("memory.current", "1")]),
+            None
+        );
         assert_eq!(free("broken", "0::/", &[("memory.max", "many")]), None);
         assert_eq!(free("absent", "nothing that is known\n:\n", &over), None);
     }
