@@ -43,7 +43,7 @@ impl SocketFile {
     /// Fails if another process listens on it, if it is no socket, or if the system refuses it.
     pub fn listen(path: &Path, mode: u32) -> Result<(UnixListener, Self), SocketError> {
         remove_stale(path)?;
-        let listen = || {
+        let listen = || -> io::Result<_> {
             // Until the permissions are set, the file is for its owner alone.
             let before = umask(Mode::RWXG | Mode::RWXO);
             let listener = UnixListener::bind(path);

@@ -71,7 +71,7 @@ fn group(root: &Path, line: &str) -> Option<(&'static Version, Vec<PathBuf>)> {
 
 /// Returns the bytes that a group itself still allows, if it has a limit.
 fn left(folder: &Path, version: &Version) -> Option<u64> {
-    let number = |name: &str| read_to_string(folder.join(name)).ok()?.trim().parse().ok();
+    let number = |name: &str| -> Option<u64> { read_to_string(folder.join(name)).ok()?.trim().parse().ok() };
     let limit: u64 = version.limits.iter().filter_map(|name| number(name)).min()?;
     let used = number(version.used).unwrap_or(0);
     let stat = read_to_string(folder.join("memory.stat")).unwrap_or_default();
