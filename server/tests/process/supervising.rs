@@ -86,6 +86,26 @@ fn systemd_takes_the_units() {
     }
 }
 
+/// The rules are valid, and raise the alerts that they are for.
+#[test]
+fn prometheus_takes_the_alerts() {
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/alerts_test.yaml");
+    let tested = Command::new("promtool")
+        .args(["test", "rules"])
+        .arg(rules)
+        .output();
+    let Ok(tested) = tested else {
+        println!("skipped: prometheus_takes_the_alerts: there is no promtool");
+        return;
+    };
+    assert!(
+        tested.status.success(),
+        "{}{}",
+        shown(&tested.stdout),
+        shown(&tested.stderr)
+    );
+}
+
 /// The check of the image, run as it stands there.
 #[test]
 fn the_health_check_of_the_image_sees_whether_the_service_lives() {
