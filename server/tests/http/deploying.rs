@@ -89,11 +89,11 @@ fn every_metric_that_a_file_names_is_told() {
         ("alerts", ALERTS),
         ("dashboard", DASHBOARD),
     ] {
-        let named = names("(lexiform_|vllm:)[a-z_]+", text);
+        let named = names("(lexiform_|vllm:)[a-z0-9_]+", text);
         let unknown: Vec<&str> = named.into_iter().filter(|name| !told.contains(*name)).collect();
         assert!(unknown.is_empty(), "{file}: {unknown:?}");
     }
-    assert!(names("(lexiform_|vllm:)[a-z_]+", DASHBOARD).len() > 20);
+    assert!(names("(lexiform_|vllm:)[a-z0-9_]+", DASHBOARD).len() > 20);
 }
 
 #[test]
