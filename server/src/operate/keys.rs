@@ -405,7 +405,7 @@ mod tests {
         }
         let entry = |more: &str| format!("[[keys]]\nname = \"shop\"\nsha256 = \"{}\"\n{more}", hashed("x"));
         for (more, named) in [
-            ("laws = [\"locl\"]", "shop|laws|locl|local, lossy"),
+            ("laws = [\"locl\"]", "shop|laws|locl|local, global"),
             ("searches = [\"all\"]", "shop|searches|all|beam"),
             ("constraints = [\"json\"]", "shop|constraints|json_schema"),
             ("models = \"one\"", "shop|sequence"),
