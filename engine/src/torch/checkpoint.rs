@@ -151,7 +151,10 @@ impl<'a> Checkpoint<'a> {
         match &self.source {
             TensorSource::Random(random) => {
                 let made = random.tensor(name, shape);
-                made.map_err(|error| self.files.malformed(SINGLE, format!("tensor {name:?}: {}", in_one_line(&error))))
+                made.map_err(|error| {
+                    self.files
+                        .malformed(SINGLE, format!("tensor {name:?}: {}", in_one_line(&error)))
+                })
             }
             TensorSource::Safetensors(stored) => stored.tensor(name, shape),
             TensorSource::Gguf(_) => match self.matrix(name, shape)? {
@@ -189,7 +192,10 @@ impl<'a> Checkpoint<'a> {
     }
 
     fn made(&self, name: &str, made: Result<Tensor, TchError>) -> Result<Tensor, LoadError> {
-        made.map_err(|error| self.files.malformed("", format!("tensor {name:?}: {}", in_one_line(&error))))
+        made.map_err(|error| {
+            self.files
+                .malformed("", format!("tensor {name:?}: {}", in_one_line(&error)))
+        })
     }
 }
 

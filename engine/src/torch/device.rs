@@ -217,7 +217,13 @@ mod tests {
     fn memory_that_is_not_there_is_told_in_one_line() {
         let huge = tch::Tensor::f_zeros([1 << 50], (Kind::Float, tch::Device::Cpu));
         let told = crate::error::in_one_line(&huge.expect_err("a petabyte"));
-        assert_eq!(told, format!("there is not enough memory: {} bytes more are needed", 1_u64 << 52));
+        assert_eq!(
+            told,
+            format!(
+                "there is not enough memory: {} bytes more are needed",
+                1_u64 << 52
+            )
+        );
         assert_eq!(crate::error::in_one_line(&"short\nframe #0: at::zeros"), "short");
     }
 

@@ -5,8 +5,8 @@
 //!   {"error": {"message", "type", "param", "code"}}        + "lexiform": {"diagnostics": […]} for a bad constraint
 //! ```
 //!
-//! `subject` describes the problems of a constraint, `failed` the failures of valid requests, `access` what the
-//! API key of a request does not allow.
+//! `subject` describes the problems of a constraint, `failed` the failures of valid requests, `access`
+//! what the API key of a request does not allow.
 
 mod access;
 pub mod envelope;

@@ -1,4 +1,5 @@
-//! Logs that cannot be written: their reader has gone, hangs, or the disk is full. None of it stops the service.
+//! Logs that cannot be written: their reader has gone, hangs, or the disk is full. None of it stops the
+//! service.
 
 use std::fs::File;
 use std::io::{Read, Write, pipe};

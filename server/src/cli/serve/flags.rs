@@ -105,8 +105,8 @@ pub(super) struct Limits {
     /// Seconds that a resumable stream is kept without readers; 0 keeps none
     #[arg(long, env = "LEXIFORM_RESUME_SECONDS", default_value_t = 60, value_name = "N")]
     pub(super) resume_seconds: u64,
-    /// Seconds after which an idle connection is closed; longer than a proxy in front of the service keeps it,
-    /// or requests meet a connection that is being closed
+    /// Seconds after which an idle connection is closed; longer than a proxy in front of the service keeps
+    /// it, or requests meet a connection that is being closed
     #[arg(
         long,
         env = "LEXIFORM_KEEP_ALIVE_SECONDS",
@@ -155,8 +155,8 @@ pub(super) struct Access {
     )]
     pub(super) cors_origin: Vec<String>,
     /// Addresses or networks of proxies that are believed when they name the client in X-Forwarded-For, as
-    /// 10.0.0.0/8, or unix for those that use --unix-socket; may be given several times. The log and the audit
-    /// log have the address of the client
+    /// 10.0.0.0/8, or unix for those that use --unix-socket; may be given several times. The log and the
+    /// audit log have the address of the client
     #[arg(
         long,
         env = "LEXIFORM_TRUSTED_PROXY",

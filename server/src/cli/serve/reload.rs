@@ -51,7 +51,8 @@ pub(super) struct Reload {
 
 impl Reload {
     /// Takes up the files anew at each SIGHUP, each independently. The signal is handled even without such
-    /// files: its default action ends the program, which is not intended by a script that renews certificates.
+    /// files: its default action ends the program, which is not intended by a script that renews
+    /// certificates.
     pub(super) async fn at_each(self, mut hang_up: Signal) {
         while hang_up.recv().await.is_some() {
             self.supervisor.reloading();

@@ -1,5 +1,5 @@
-//! The moment at which a key expires: a date of TOML, or its text, as RFC 3339 writes dates. Without a time it
-//! is the beginning of the day, and without an offset the time is that of UTC.
+//! The moment at which a key expires: a date of TOML, or its text, as RFC 3339 writes dates. Without a time
+//! it is the beginning of the day, and without an offset the time is that of UTC.
 
 use figment::value::Value;
 
@@ -56,7 +56,8 @@ fn days(date: &str) -> Option<i64> {
     Some(before + (153 * month + 2) / 5 + day - 1 - 719_468)
 }
 
-/// Returns the seconds from the beginning of the day in UTC to a time, `hours:minutes:seconds` with an offset.
+/// Returns the seconds from the beginning of the day in UTC to a time, `hours:minutes:seconds` with an
+/// offset.
 fn seconds_of_day(time: &str) -> Option<i64> {
     let (time, offset) = match time.find(['Z', 'z', '+', '-']) {
         None => (time, 0),
