@@ -481,6 +481,18 @@ pub enum LoadError {
     },
 }
 
+/// Returns what libtorch says of an error in one line: without the stack of its calls, and in plain words if
+/// memory is short.
+pub(crate) fn in_one_line(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    let wanted = line.split_once("you tried to allocate ");
+    match wanted.and_then(|(_, rest)| rest.split(' ').next()) {
+        Some(bytes) => format!("there is not enough memory: {bytes} bytes more are needed"),
+        None => line.to_owned(),
+    }
+}
+
 /// Returns what was tried by the deadline, as the end of a sentence.
 fn in_vain(attempts: usize) -> String {
     match attempts {

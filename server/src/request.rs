@@ -13,6 +13,7 @@ pub mod healing;
 pub mod infilling;
 pub mod monitors;
 pub mod penalties;
+pub mod permission;
 pub mod prompt;
 pub mod rewriting;
 pub mod tokenization;

@@ -31,6 +31,7 @@ pub fn configure_metrics(config: &mut ServiceConfig) {
         .service(get("/metrics").route(reading().to(operations::metrics)))
         .service(get("/live").route(reading().to(operations::live)))
         .service(get("/ready").route(reading().to(operations::ready)))
+        .service(get("/health").route(reading().to(operations::ready)))
         .default_service(web::to(unknown));
 }
 

@@ -27,6 +27,8 @@ mod contrast;
 mod crowds;
 #[path = "http/decisions.rs"]
 mod decisions;
+#[path = "http/deploying.rs"]
+mod deploying;
 #[path = "http/drafts.rs"]
 mod drafts;
 #[path = "http/enforcement.rs"]
@@ -59,6 +61,8 @@ mod monitors;
 mod operations;
 #[path = "http/pages.rs"]
 mod pages;
+#[path = "http/permissions.rs"]
+mod permissions;
 #[path = "http/promises.rs"]
 mod promises;
 #[path = "http/repair.rs"]

@@ -5,10 +5,14 @@
 mod asking;
 #[path = "process/cards.rs"]
 mod cards;
+#[path = "process/connections.rs"]
+mod connections;
 #[path = "process/crowds.rs"]
 mod crowds;
 #[path = "process/generating.rs"]
 mod generating;
+#[path = "process/logs.rs"]
+mod logs;
 #[path = "process/program.rs"]
 mod program;
 #[path = "process/promises.rs"]
@@ -23,6 +27,8 @@ mod serving;
 mod signals;
 #[path = "process/sql.rs"]
 mod sql;
+#[path = "process/supervising.rs"]
+mod supervising;
 #[path = "http/tokenizer.rs"]
 mod tokenizer;
 #[path = "process/tool_formats.rs"]

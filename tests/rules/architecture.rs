@@ -452,6 +452,26 @@ fn http_and_json_stay_in_their_rooms() {
     assert_none(&problems);
 }
 
+/// A service whose log cannot be written goes on: what it says goes through `operate/lines.rs`. The macros of
+/// the standard library panic there, or wait for a reader.
+#[test]
+fn a_running_service_prints_nothing_itself() {
+    let macros = ["println!", "print!", "eprintln!", "eprint!"];
+    let mut problems = Vec::new();
+    for file in all_sources() {
+        let runs = ["server/src", "engine/src", "kernels/src"];
+        // A module of tests in a file of its own.
+        let is_test = file.path == "engine/src/speculation/store/soak.rs";
+        if runs.iter().any(|folder| file.path.starts_with(folder)) && !is_test {
+            problems.extend(file.lines_with(&macros));
+        }
+        if file.path.starts_with("server/src/cli/serve") {
+            problems.extend(file.lines_with(&["output::out", "output::err", "io::stdout().w", "io::stderr().w"]));
+        }
+    }
+    assert_none(&problems);
+}
+
 #[test]
 fn unsafe_stands_in_the_listed_files_only() {
     let mut problems = Vec::new();

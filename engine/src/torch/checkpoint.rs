@@ -16,7 +16,7 @@ pub(crate) mod random;
 
 use self::files::ModelFiles;
 use self::random::RandomWeights;
-use crate::error::LoadError;
+use crate::error::{LoadError, in_one_line};
 use crate::torch::gguf::blocks::BlockFormat;
 use crate::torch::gguf::file::Gguf;
 use serde_json::Value;
@@ -151,7 +151,10 @@ impl<'a> Checkpoint<'a> {
         match &self.source {
             TensorSource::Random(random) => {
                 let made = random.tensor(name, shape);
-                made.map_err(|error| self.files.malformed(SINGLE, format!("tensor {name:?}: {error}")))
+                made.map_err(|error| {
+                    self.files
+                        .malformed(SINGLE, format!("tensor {name:?}: {}", in_one_line(&error)))
+                })
             }
             TensorSource::Safetensors(stored) => stored.tensor(name, shape),
             TensorSource::Gguf(_) => match self.matrix(name, shape)? {
@@ -189,7 +192,10 @@ impl<'a> Checkpoint<'a> {
     }
 
     fn made(&self, name: &str, made: Result<Tensor, TchError>) -> Result<Tensor, LoadError> {
-        made.map_err(|error| self.files.malformed("", format!("tensor {name:?}: {error}")))
+        made.map_err(|error| {
+            self.files
+                .malformed("", format!("tensor {name:?}: {}", in_one_line(&error)))
+        })
     }
 }
 
@@ -224,7 +230,7 @@ impl<'a> Safetensors<'a> {
         };
         Tensor::f_from_data_size(&self.bytes(entry)?, shape, kind).map_err(|error| {
             self.files
-                .malformed(&entry.file, format!("tensor {name:?}: {error}"))
+                .malformed(&entry.file, format!("tensor {name:?}: {}", in_one_line(&error)))
         })
     }
 

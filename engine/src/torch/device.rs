@@ -212,6 +212,21 @@ mod tests {
         assert!(folder_of("libtorch_cpu.so").is_some_and(|folder| folder.join("libtorch_cpu.so").exists()));
     }
 
+    /// Guards against pages of C++ calls where an operator should read that memory is short.
+    #[test]
+    fn memory_that_is_not_there_is_told_in_one_line() {
+        let huge = tch::Tensor::f_zeros([1 << 50], (Kind::Float, tch::Device::Cpu));
+        let told = crate::error::in_one_line(&huge.expect_err("a petabyte"));
+        assert_eq!(
+            told,
+            format!(
+                "there is not enough memory: {} bytes more are needed",
+                1_u64 << 52
+            )
+        );
+        assert_eq!(crate::error::in_one_line(&"short\nframe #0: at::zeros"), "short");
+    }
+
     #[test]
     fn a_gpu_that_is_not_there_is_an_error_with_a_reason() {
         match Device::Cuda(99).open() {

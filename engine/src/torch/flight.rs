@@ -11,7 +11,7 @@
 mod draw;
 mod home;
 
-use crate::error::EngineError;
+use crate::error::{EngineError, in_one_line};
 use crate::model::flight::{Ask, Drawing as Draws, Flight, check_rows};
 use crate::model::logits::Logits;
 use crate::torch::passes::{Lease, SharedDrawer};
@@ -199,5 +199,5 @@ impl Flight for Rows {
 }
 
 fn failed(error: TchError) -> EngineError {
-    EngineError::Model(error.to_string())
+    EngineError::Model(in_one_line(&error))
 }

@@ -20,8 +20,8 @@ use crate::grammars::interest::Interest;
 use crate::model::running::refused;
 use crate::model::served::ServedModel;
 use crate::model::weighing::{logs, normalised, weigh};
-use crate::request::prompt;
 use crate::request::tokenization::PromptTokenizer;
+use crate::request::{permission, prompt};
 use crate::wire::chat::{ChatRequest, Message};
 use crate::wire::decisions::{Choice, DecisionsRequest, Kind, Question, Spans, Tokenisations};
 use crate::wire::error::ApiError;
@@ -52,7 +52,9 @@ pub fn prepare(
         tokenisations,
         ignored,
     } = request;
-    prompt::check_model(served, &Generation::plain(&model))?;
+    let plain = Generation::plain(&model);
+    prompt::check_model(served, &plain)?;
+    permission::check(&plain, interest)?;
     let mut asked = Vec::with_capacity(questions.len());
     for (number, question) in questions.into_iter().enumerate() {
         let mut chat = ChatRequest::plain(&model, messages.clone());

@@ -124,7 +124,8 @@ pub struct ModelArgs {
     )]
     pub prompt_piece: Option<usize>,
     /// Memory for keys and values, in MiB, at most what a full batch can use. By default 512, and with
-    /// --device cpu a quarter of the memory that is free at start, if that is more
+    /// --device cpu a quarter of the memory that is free at start, if that is more, and no more than half of
+    /// it. In a container, what the container may still take is free
     #[arg(
         help_heading = "Batches and memory",
         long,
@@ -290,9 +291,17 @@ impl ModelArgs {
             Device::Cpu => process::free_memory(),
             _ => None,
         };
-        let part = || free().map_or(0, |bytes| (bytes / CACHE_PART) >> 20);
-        self.cache_memory.unwrap_or_else(|| part().max(CACHE_MIB))
+        self.cache_memory.unwrap_or_else(|| usual_cache_mib(free()))
     }
+}
+
+/// Returns the memory for keys and values, in MiB, where so many bytes of memory are free: a part of it, or
+/// else a fixed size, which half of the memory must hold.
+fn usual_cache_mib(free: Option<usize>) -> usize {
+    free.map_or(CACHE_MIB, |bytes| {
+        let mib = bytes >> 20;
+        (mib / CACHE_PART).max(CACHE_MIB.min(mib / 2))
+    })
 }
 
 /// The files of a model and of its draft model.
@@ -408,7 +417,18 @@ mod tests {
         };
         assert_eq!(mib(&["--cache-memory", "7"]), 7);
         assert_eq!(mib(&["--device", "cuda"]), 512);
-        assert!(mib(&[]) >= 512);
+        for (free, expected) in [
+            (None, 512),
+            (Some(8 << 10), 2048),
+            (Some(1500), 512),
+            (Some(600), 300),
+        ] {
+            assert_eq!(
+                usual_cache_mib(free.map(|mib: usize| mib << 20)),
+                expected,
+                "{free:?}"
+            );
+        }
         // No more than a full batch of whole contexts takes.
         assert_eq!(
             config(&["--max-batch", "3"]).blocks,

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lexiform::limits::Cancel;
 use lexiform_engine::Owner;
 
+use crate::operate::keys::Rights;
+
 /// The guard that a request holds as long as it waits for work: dropping it loses the interest.
 #[derive(Default)]
 pub struct InterestGuard(Interest);
@@ -16,6 +18,7 @@ impl InterestGuard {
         Self::asked(Requester {
             share: owner.clone(),
             owner,
+            ..Requester::default()
         })
     }
 
@@ -53,6 +56,8 @@ pub struct Requester {
     pub owner: Owner,
     /// The owner with whom the request takes turns: the owner of its key or, without keys, its connection.
     pub share: Owner,
+    /// What its key may ask for.
+    pub rights: Arc<Rights>,
 }
 
 impl Interest {
@@ -69,6 +74,11 @@ impl Interest {
     /// Returns the owner with whom the request takes turns at threads and the model.
     pub fn share(&self) -> &Owner {
         &self.requester.share
+    }
+
+    /// Returns what the request may ask for.
+    pub fn rights(&self) -> &Rights {
+        &self.requester.rights
     }
 
     /// Returns a cancellation of work for this request alone.

@@ -84,6 +84,16 @@ pub struct Finding {
     pub problem: Problem,
 }
 
+fn kind(source: &Source) -> GrammarKind {
+    match source {
+        Source::Schema(_) => GrammarKind::Schema,
+        Source::Regex(_) => GrammarKind::Regex,
+        Source::Grammar(..) => GrammarKind::Ebnf,
+        Source::Choice(_) | Source::Extract(..) => GrammarKind::Choice,
+        Source::Tags(_) => GrammarKind::Tags,
+    }
+}
+
 /// Returns `true` if a text of this form may end in free text.
 fn ends_freely(form: &Form) -> bool {
     match form {
@@ -189,15 +199,20 @@ impl Language {
 
     /// Returns the kind of constraint that makes up most of the language.
     pub fn kind(&self) -> GrammarKind {
-        match self.content.as_ref().map(|content| &content.source) {
+        match &self.content {
             _ if self.calls.is_some() => GrammarKind::Tools,
-            Some(Source::Schema(_)) => GrammarKind::Schema,
-            Some(Source::Grammar(..)) => GrammarKind::Ebnf,
-            Some(Source::Choice(_) | Source::Extract(..)) => GrammarKind::Choice,
-            Some(Source::Tags(_)) => GrammarKind::Tags,
+            Some(content) => kind(&content.source),
             // Without a constraint, a language is compiled only for its prefix.
-            Some(Source::Regex(_)) | None => GrammarKind::Regex,
+            None => GrammarKind::Regex,
         }
+    }
+
+    /// Returns the kinds of its constraints, each with the field of the request that it came from.
+    pub fn kinds(&self) -> impl Iterator<Item = (&str, GrammarKind)> {
+        let content = self.content.as_ref();
+        let content = content.map(|content| (content.param.as_str(), kind(&content.source)));
+        let calls = self.calls.as_ref().map(|_| ("tools", GrammarKind::Tools));
+        content.into_iter().chain(calls)
     }
 
     /// Returns the number of bytes of its sources, for estimates.

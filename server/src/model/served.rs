@@ -55,7 +55,6 @@ pub struct ServedModel {
     vocabulary: Arc<Vocabulary>,
     grammars: GrammarStore,
     metrics: Metrics,
-    queue: usize,
     limits: RequestLimits,
     callbacks: Callbacks,
     weights: WeightFormat,
@@ -77,7 +76,6 @@ impl ServedModel {
         config: EngineConfig,
     ) -> Result<Self, StartError> {
         let vocabulary = Arc::new(text.tokenizer.vocabulary_with_rows(eos, model.vocab_size())?);
-        let queue = config.max_waiting;
         let cutter = Arc::new(ForcedText(text.tokenizer.clone()));
         let has_draft_model = draft.is_some();
         let engine = Engine::start_with_tokeniser(model, draft, vocabulary.clone(), cutter, config)?;
@@ -93,7 +91,6 @@ impl ServedModel {
             vocabulary,
             grammars,
             metrics,
-            queue,
             limits: RequestLimits::default(),
             callbacks: Callbacks::default(),
             weights: WeightFormat::Stored,
@@ -215,10 +212,5 @@ impl ServedModel {
     /// Returns the limits of requests.
     pub fn limits(&self) -> &RequestLimits {
         &self.limits
-    }
-
-    /// Returns the number of requests that may wait.
-    pub fn queue(&self) -> usize {
-        self.queue
     }
 }

@@ -2,17 +2,18 @@
 //! each, without prompts, answers or keys.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::operate::keys::Permit;
+use crate::operate::lines::Lines;
 use crate::operate::traces::{Recording, Traces};
-use crate::wire::error::ApiError;
+use crate::wire::error::{ApiError, shortened};
 use crate::wire::response::Usage;
 
 /// The verdict on a request that was answered successfully.
@@ -25,7 +26,7 @@ pub const PHASE: &str = "phase";
 /// The audit log.
 #[derive(Debug, Default)]
 pub struct Audit {
-    file: Option<Mutex<File>>,
+    to: Option<(PathBuf, Lines)>,
 }
 
 impl Audit {
@@ -33,21 +34,84 @@ impl Audit {
     ///
     /// # Errors
     /// Fails if the file cannot be opened.
-    pub fn open(path: &Path) -> std::io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let told = |error: &io::Error| tracing::error!("the audit log cannot be written: {error}");
+        let lines = Lines::to(appended(path)?, told)?;
         Ok(Self {
-            file: Some(Mutex::new(file)),
+            to: Some((path.to_owned(), lines)),
         })
     }
 
-    fn write(&self, line: &Value) {
-        let Some(file) = &self.file else { return };
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        // One write per line, so that lines of several processes do not mix.
-        if let Err(error) = file.write_all(format!("{line}\n").as_bytes()) {
-            tracing::error!("the audit log cannot be written: {error}");
+    /// Opens the file of this name again, and returns `true` if there is one: a program that rotates logs has
+    /// given the old file another name.
+    ///
+    /// # Errors
+    /// Fails like [`open`](Self::open); the previous file is kept.
+    pub fn open_again(&self) -> io::Result<bool> {
+        let Some((path, lines)) = &self.to else {
+            return Ok(false);
+        };
+        lines.continue_in(appended(path)?);
+        Ok(true)
+    }
+
+    /// Returns the number of lines that could not be written.
+    pub fn lost(&self) -> u64 {
+        self.to.as_ref().map_or(0, |(_, lines)| lines.lost())
+    }
+
+    /// Waits until the lines so far are written.
+    pub fn flush(&self) {
+        if let Some((_, lines)) = &self.to {
+            lines.flush();
         }
     }
+
+    /// Writes the line of a request that was refused before it had an account: its key is unknown, or has
+    /// reached a limit.
+    pub fn refused(&self, asked: &Asked<'_>, key: Option<&str>, code: &'static str) {
+        let mut line = asked.line(key);
+        close(&mut line, code, Usage::default(), Duration::ZERO);
+        self.write(&line);
+    }
+
+    fn write(&self, line: &Value) {
+        if let Some((_, lines)) = &self.to {
+            lines.line(&line.to_string());
+        }
+    }
+}
+
+fn appended(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+/// What the audit log says of every request.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The id of the request.
+    pub id: &'a str,
+    /// Its path.
+    pub path: &'a str,
+    /// The address of its client.
+    pub client: &'a str,
+}
+
+impl Asked<'_> {
+    fn line(&self, key: Option<&str>) -> Value {
+        json!({
+            "time": crate::operate::random::now(), "request": self.id, "key": key, "client": self.client,
+            "path": shortened(self.path)
+        })
+    }
+}
+
+/// Adds how the request ended to its line.
+fn close(line: &mut Value, verdict: &str, usage: Usage, time: Duration) {
+    line["verdict"] = verdict.into();
+    line["prompt_tokens"] = usage.prompt_tokens.into();
+    line["completion_tokens"] = usage.completion_tokens.into();
+    line["milliseconds"] = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into();
 }
 
 /// The number of requests that are being answered, including streams.
@@ -81,12 +145,10 @@ impl Account {
         audit: Arc<Audit>,
         in_flight: Arc<InFlight>,
         permit: Option<Permit>,
-        id: &str,
-        path: &str,
+        asked: &Asked<'_>,
     ) -> Self {
         in_flight.0.fetch_add(1, Ordering::AcqRel);
-        let key = permit.as_ref().map(|permit| permit.key().name.clone());
-        let line = json!({"time": crate::operate::random::now(), "request": id, "key": key, "path": path});
+        let line = asked.line(permit.as_ref().map(|permit| permit.key().name.as_str()));
         Self {
             audit,
             in_flight,
@@ -147,13 +209,7 @@ impl Drop for Account {
         if self.verdict == CANCELLED && self.line.get(PHASE).is_none() {
             self.note(PHASE, "prepare");
         }
-        self.note("verdict", self.verdict);
-        self.note("prompt_tokens", self.usage.prompt_tokens);
-        self.note("completion_tokens", self.usage.completion_tokens);
-        self.note(
-            "milliseconds",
-            u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-        );
+        close(&mut self.line, self.verdict, self.usage, self.begun.elapsed());
         self.audit.write(&self.line);
         if let Some((traces, trace)) = self.trace.take() {
             traces.take(trace.ended(&self.line));

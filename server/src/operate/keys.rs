@@ -1,63 +1,46 @@
 //! Authentication and rate limits: API keys, of which only hashes are stored, and the limits of each.
 //!
 //! ```toml
+//! [defaults]                         # for keys that do not say otherwise; everything may be left out
+//! concurrent = 16
+//!
 //! [[keys]]
 //! name = "shop"                      # what logs and the audit call it
 //! sha256 = "9f86d081884c7d65…"       # of the key itself; `lexiform key` makes both
-//! requests_per_minute = 60           # each limit may be left out
+//! expires = 2027-01-31               # the key is refused from then on
+//! requests_per_minute = 60
 //! tokens_per_minute = 100000
 //! concurrent = 8
+//! models = ["qwen3-0.6b"]            # what it may ask for; without a list, everything
+//! constraints = ["json_schema", "choice"]
+//! laws = ["local"]
+//! searches = []
 //! ```
+
+mod bucket;
+mod expiry;
+mod file;
+mod rights;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
-use serde::Deserialize;
+use figment::providers::{Format as _, Toml};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::operate::digest::sha256;
+use crate::operate::random::now;
 use crate::wire::error::ApiError;
+use bucket::Bucket;
+use file::Entry;
+pub use file::KeysError;
+pub use rights::Rights;
 
 /// The maximum length of a key that is hashed.
 const KEY_BYTES: usize = 512;
-
-/// The reasons why a key file cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum KeysError {
-    /// The file cannot be read or is not a key file.
-    #[error("the file of API keys: {0}")]
-    Unreadable(#[from] Box<figment::Error>),
-    /// The file has no keys. Without keys every request is allowed, which an operator who configures a key
-    /// file does not want.
-    #[error("the file of API keys has no key")]
-    Empty,
-    /// A hash is not valid.
-    #[error("the file of API keys: the key '{name}' has no sha256 of 64 hexadecimal digits")]
-    NoHash {
-        /// The name of the key.
-        name: String,
-    },
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KeyFile {
-    keys: Vec<KeyEntry>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KeyEntry {
-    name: String,
-    sha256: String,
-    requests_per_minute: Option<u32>,
-    tokens_per_minute: Option<u32>,
-    concurrent: Option<usize>,
-}
 
 /// All keys.
 #[derive(Debug, Default)]
@@ -71,7 +54,10 @@ pub struct Keys {
 pub struct Key {
     /// The name of the key.
     pub name: String,
+    /// What requests with the key may ask for.
+    pub rights: Arc<Rights>,
     hash: [u8; 32],
+    expires: Option<u64>,
     requests: Option<Bucket>,
     tokens: Option<Bucket>,
     concurrent: Option<usize>,
@@ -84,11 +70,9 @@ impl Keys {
     /// # Errors
     /// Fails if the file is missing or is not a key file.
     pub fn read(path: &Path) -> Result<Self, KeysError> {
-        use figment::providers::{Format as _, Toml};
-        let read = figment::Figment::from(Toml::file_exact(path)).extract::<KeyFile>();
         Ok(Self {
             file: Some(path.to_owned()),
-            ..Self::of(read.map_err(Box::new)?)?
+            ..Self::of(file::read(Toml::file_exact(path))?)
         })
     }
 
@@ -123,33 +107,26 @@ impl Keys {
     /// # Errors
     /// Fails if it is not the text of a key file.
     pub fn parse(text: &str) -> Result<Self, KeysError> {
-        use figment::providers::{Format as _, Toml};
-        let file = figment::Figment::from(Toml::string(text)).extract::<KeyFile>();
-        Self::of(file.map_err(Box::new)?)
+        Ok(Self::of(file::read(Toml::string(text))?))
     }
 
-    fn of(file: KeyFile) -> Result<Self, KeysError> {
-        let key = |entry: KeyEntry| {
-            let Some(hash) = unhex(&entry.sha256) else {
-                return Err(KeysError::NoHash { name: entry.name });
-            };
-            Ok(Arc::new(Key {
+    fn of(entries: Vec<Entry>) -> Self {
+        let key = |entry: Entry| {
+            Arc::new(Key {
                 name: entry.name,
-                hash,
-                requests: entry.requests_per_minute.map(Bucket::new),
-                tokens: entry.tokens_per_minute.map(Bucket::new),
-                concurrent: entry.concurrent,
+                hash: entry.hash,
+                expires: entry.expires,
+                requests: entry.policy.requests_per_minute.map(Bucket::new),
+                tokens: entry.policy.tokens_per_minute.map(Bucket::new),
+                concurrent: entry.policy.concurrent,
+                rights: Arc::new(entry.policy.rights),
                 running: AtomicUsize::new(0),
-            }))
+            })
         };
-        let keys: Vec<_> = file.keys.into_iter().map(key).collect::<Result<_, _>>()?;
-        if keys.is_empty() {
-            return Err(KeysError::Empty);
-        }
-        Ok(Self {
+        Self {
             file: None,
-            current: RwLock::new(keys),
-        })
+            current: RwLock::new(entries.into_iter().map(key).collect()),
+        }
     }
 
     /// Returns the key in the headers, as `authorization: Bearer KEY`; `None` if the server requires no keys.
@@ -180,10 +157,11 @@ impl Keys {
                 found = Some(key);
             }
         }
-        found
-            .cloned()
-            .map(Some)
-            .ok_or_else(|| ApiError::unauthorized("Unknown API key."))
+        match found {
+            None => Err(ApiError::unauthorized("Unknown API key.")),
+            Some(key) if key.is_expired(now()) => Err(ApiError::key_expired()),
+            Some(key) => Ok(Some(key.clone())),
+        }
     }
 }
 
@@ -195,13 +173,25 @@ fn bearer(value: &str) -> Option<&str> {
 }
 
 impl Key {
-    /// Returns `true` if both have the same key with the same limits.
+    /// Returns `true` if both have the same key with the same limits and rights.
     fn is_as(&self, other: &Self) -> bool {
-        let limits = |key: &Self| {
+        let of = |key: &Self| {
             let limit = |bucket: &Option<Bucket>| bucket.as_ref().map(|bucket| bucket.per_minute);
-            (limit(&key.requests), limit(&key.tokens), key.concurrent)
+            let limits = (limit(&key.requests), limit(&key.tokens), key.concurrent);
+            (
+                key.name.clone(),
+                key.hash,
+                key.expires,
+                limits,
+                key.rights.clone(),
+            )
         };
-        self.name == other.name && self.hash == other.hash && limits(self) == limits(other)
+        of(self) == of(other)
+    }
+
+    /// Returns `true` if the key is not valid any more, this many seconds after 1970.
+    fn is_expired(&self, now: u64) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
     }
 
     /// Takes one request from the key's limits. The request counts as running until the permit is dropped.
@@ -259,81 +249,9 @@ impl Drop for Permit {
     }
 }
 
-/// A token bucket that refills evenly, up to the amount per minute.
-#[derive(Debug)]
-struct Bucket {
-    per_minute: u32,
-    state: Mutex<(f64, Instant)>,
-}
-
-impl Bucket {
-    fn new(per_minute: u32) -> Self {
-        Self {
-            per_minute,
-            state: Mutex::new((f64::from(per_minute), Instant::now())),
-        }
-    }
-
-    fn with<T>(&self, change: impl FnOnce(&mut f64) -> T) -> T {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (left, since) = *state;
-        let most = f64::from(self.per_minute);
-        let mut now = (left + since.elapsed().as_secs_f64() * most / 60.0).min(most);
-        let result = change(&mut now);
-        *state = (now, Instant::now());
-        result
-    }
-
-    fn left(&self) -> f64 {
-        self.with(|left| *left)
-    }
-
-    /// Returns the amount per minute, and the amount left.
-    fn told(&self) -> (u32, u32) {
-        (self.per_minute, self.left().max(0.0) as u32)
-    }
-
-    /// Takes this amount, or returns the seconds until it is available.
-    fn take(&self, amount: f64) -> Result<(), f64> {
-        self.with(|left| {
-            if *left >= amount {
-                *left -= amount;
-                Ok(())
-            } else {
-                Err(self.seconds(amount - *left))
-            }
-        })
-    }
-
-    /// Takes this amount even if it is not available: it was already used and cannot be refused.
-    fn spend(&self, amount: f64) {
-        self.with(|left| *left -= amount);
-    }
-
-    fn empty_for(&self) -> Option<f64> {
-        let left = self.left();
-        (left <= 0.0).then(|| self.seconds(1.0 - left))
-    }
-
-    fn seconds(&self, missing: f64) -> f64 {
-        missing * 60.0 / f64::from(self.per_minute.max(1))
-    }
-}
-
 /// Returns the hash of a key, in the form of the key file.
 pub fn hashed(key: &str) -> String {
     sha256(key.as_bytes())
-}
-
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (place, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).ok()?;
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]
@@ -441,6 +359,39 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_valid_until_it_expires() {
+        for (expires, is_valid) in [("2020-01-01", false), ("9999-01-01T00:00:00Z", true)] {
+            let keys = keys(&format!("expires = {expires}"));
+            let checked = keys.check(&headers("Bearer secret"));
+            assert_eq!(checked.is_ok(), is_valid, "{expires}");
+            if let Err(error) = checked {
+                assert_eq!((error.status().as_u16(), error.code()), (401, "expired_api_key"));
+            }
+        }
+        let key = keys("expires = 1970-01-02").now()[0].clone();
+        assert!(!key.is_expired(86_399) && key.is_expired(86_400));
+    }
+
+    #[test]
+    fn keys_without_limits_have_those_of_all() {
+        let two = |name: &str, more: &str| {
+            format!(
+                "[[keys]]\nname = \"{name}\"\nsha256 = \"{}\"\n{more}",
+                hashed(name)
+            )
+        };
+        let text = format!(
+            "[defaults]\nconcurrent = 1\nlaws = [\"local\"]\n{}{}",
+            two("a", ""),
+            two("b", "concurrent = 2\n")
+        );
+        let keys = Keys::parse(&text).expect("a file of keys").now();
+        let taken = |key: &Arc<Key>| (0..3).map_while(|_| key.admit().ok()).collect::<Vec<_>>().len();
+        assert_eq!((taken(&keys[0]), taken(&keys[1])), (1, 2));
+        assert!(keys.iter().all(|key| key.rights.law("mcmc").is_err()));
+    }
+
+    #[test]
     fn a_file_that_is_not_understood_opens_nothing() {
         for wrong in [
             "keys = 3",
@@ -448,8 +399,29 @@ mod tests {
             "",
             "[[keys]]\nname = \"a\"\nsha256 = \"zz\"",
             "[[keys]]\nname = \"a\"\nkey = \"secret\"",
+            "[defaults]\nconcurrent = 1",
         ] {
             assert!(Keys::parse(wrong).is_err(), "{wrong}");
         }
+        let entry = |more: &str| format!("[[keys]]\nname = \"shop\"\nsha256 = \"{}\"\n{more}", hashed("x"));
+        for (more, named) in [
+            ("laws = [\"locl\"]", "shop|laws|locl|local, global"),
+            ("searches = [\"all\"]", "shop|searches|all|beam"),
+            ("constraints = [\"json\"]", "shop|constraints|json_schema"),
+            ("models = \"one\"", "shop|sequence"),
+            ("concurent = 3", "shop|concurent|concurrent"),
+            ("expires = \"soon\"", "shop|expires|soon|2027-01-31"),
+            ("expires = 3", "shop|expires|2027-01-31"),
+        ] {
+            let error = Keys::parse(&entry(more)).expect_err(more).to_string();
+            assert!(named.split('|').all(|word| error.contains(word)), "{error}");
+        }
+        let defaults = format!("[defaults]\nname = \"a\"\n{}", entry(""));
+        assert!(
+            Keys::parse(&defaults)
+                .expect_err("a name")
+                .to_string()
+                .contains("defaults")
+        );
     }
 }

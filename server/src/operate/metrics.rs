@@ -396,6 +396,7 @@ mod tests {
             compiling: CompilerGauges::default(),
             turned_away: TurnedAway::default(),
             traces: (0, 0),
+            lines_lost: [("messages", 0), ("audit", 0)],
             bodies: BodyCounts::default(),
             resident: Some(1),
         });

@@ -1,5 +1,10 @@
 //! The resources of this process: the number of files that it may open, and the memory that it holds.
 
+mod groups;
+
+use std::fs::read_to_string;
+use std::path::Path;
+
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The number of files besides connections: the log, the audit log, the listeners, the files of the runtime,
@@ -29,12 +34,17 @@ pub fn connections(wanted: usize, files: usize) -> usize {
 
 /// Returns the bytes of physical memory that the process holds, if the system reports them.
 pub fn resident_bytes() -> Option<u64> {
-    bytes_of(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+    bytes_of(&read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
 
-/// Returns the bytes of memory that programs can still allocate without swapping, if the system reports them.
+/// Returns the bytes of memory that this process can still allocate without swapping, if the system reports
+/// them: what the machine has free, and at most what the control groups of the process allow.
 pub fn free_memory() -> Option<usize> {
-    let free = bytes_of(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
+    let machine = read_to_string("/proc/meminfo").ok();
+    let machine = machine.and_then(|told| bytes_of(&told, "MemAvailable:"));
+    let membership = read_to_string(groups::MEMBERSHIP).unwrap_or_default();
+    let allowed = groups::free_bytes(Path::new(groups::ROOT), &membership);
+    let free = machine.into_iter().chain(allowed).min()?;
     usize::try_from(free).ok()
 }
 

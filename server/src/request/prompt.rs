@@ -21,7 +21,7 @@ use crate::model::served::ServedModel;
 use crate::model::template::{ChatTemplate, Conversation, Piece, TemplateError};
 use crate::model::text::Defaults;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
-use crate::request::told;
+use crate::request::{permission, told};
 use crate::wire::chat::ChatRequest;
 use crate::wire::completion::Prompt;
 use crate::wire::constraint::Constraint;
@@ -226,13 +226,14 @@ fn refused(error: &TemplateError) -> ApiError {
 /// Returns the grammar of a language, or `None` if the language is free.
 ///
 /// # Errors
-/// Fails if one of its constraints does not compile or requires more than is enforced, or if the interest was
-/// lost.
+/// Fails if one of its constraints does not compile, requires more than is enforced or is not allowed to the
+/// key of the request, or if the interest was lost.
 pub fn compiled(
     served: &ServedModel,
     language: &Language,
     interest: &Interest,
 ) -> Result<Option<Compiled>, ApiError> {
+    permission::check_language(language, interest)?;
     if language.is_free() {
         return Ok(None);
     }

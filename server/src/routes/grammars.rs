@@ -14,7 +14,7 @@ use crate::grammars::language::Language;
 use crate::grammars::store::Compiled;
 use crate::grammars::{enforcement, inspect, report};
 use crate::model::served::ServedModel;
-use crate::request::{prompt, told};
+use crate::request::{permission, prompt, told};
 use crate::routes::handler::{self, ApiRequest, blocking, json_answer};
 use crate::routes::state::AppState;
 use crate::wire::constraint::{Constraint, Source};
@@ -61,6 +61,7 @@ pub async fn lint(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let constraint = constraint(served, &asked.grammar, interest)?;
         let language = language(constraint);
+        permission::check_language(&language, interest)?;
         let compiled = served.grammars().get(&language, interest, served.metrics());
         let compiled = compiled.ok_or_else(ApiError::nobody_waits)?;
         let compiled = compiled.and_then(|compiled| {

@@ -121,11 +121,12 @@ impl Drop for Leaving<'_> {
 /// Returns the requester: the owner of the key, or else the peer of the connection.
 pub(crate) fn owner(request: &HttpRequest) -> Requester {
     let key = request.extensions().get::<Arc<Key>>().cloned();
-    let owner: Owner = key.map(|key| Arc::from(key.name.as_str()));
+    let owner: Owner = key.as_ref().map(|key| Arc::from(key.name.as_str()));
     let peer = || request.peer_addr().map(|peer| Arc::from(peer.to_string()));
     Requester {
         share: owner.clone().or_else(peer),
         owner,
+        rights: key.map(|key| key.rights.clone()).unwrap_or_default(),
     }
 }
 

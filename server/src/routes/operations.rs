@@ -3,6 +3,7 @@
 use actix_web::{HttpResponse, web};
 use prometheus_client::encoding::prometheus_text;
 
+use crate::operate::lines::Lines;
 use crate::operate::metrics::gauges::Gauges;
 use crate::operate::process;
 use crate::routes::state::AppState;
@@ -14,16 +15,14 @@ pub async fn live() -> HttpResponse {
     HttpResponse::Ok().json(Health { status: "ok" })
 }
 
-/// Reports whether requests are accepted: the engine runs, the server is not shutting down, and the queue has
-/// room.
+/// Reports whether the process accepts requests: the engine runs, and the server is not shutting down. A full
+/// queue is not its matter: it concerns the requests that find no room, which get 429, and would otherwise
+/// allow one client to take the server from all others.
 ///
 /// # Errors
 /// Fails if they are not accepted.
 pub async fn ready(app: web::Data<AppState>) -> Result<HttpResponse, ApiError> {
     app.check_open()?;
-    if app.served.engine().stats().waiting >= app.served.queue() {
-        return Err(ApiError::overloaded());
-    }
     Ok(HttpResponse::Ok().json(Health { status: "ok" }))
 }
 
@@ -36,13 +35,17 @@ pub async fn version() -> HttpResponse {
 
 /// Returns the metrics of the server, for Prometheus.
 pub async fn metrics(app: web::Data<AppState>) -> HttpResponse {
-    let served = &app.served;
+    let (served, settings) = (&app.served, &app.settings);
     let text = served.metrics().exposition(Gauges {
         stats: &served.engine().stats(),
         meters: served.engine().meters(),
         compiling: served.grammars().now(),
         turned_away: served.limits().turned_away(),
-        traces: app.settings.traces.counts(),
+        traces: settings.traces.counts(),
+        lines_lost: [
+            ("messages", settings.log.as_ref().map_or(0, Lines::lost)),
+            ("audit", settings.audit.lost()),
+        ],
         bodies: app.bodies.counts(),
         resident: process::resident_bytes(),
     });

@@ -25,7 +25,7 @@ use crate::grammars::{enforcement, report};
 use crate::model::running::refused;
 use crate::model::served::ServedModel;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
-use crate::request::{contrast, healing, infilling, monitors, penalties, prompt, rewriting};
+use crate::request::{contrast, healing, infilling, monitors, penalties, permission, prompt, rewriting};
 use crate::wire;
 use crate::wire::chat::ChatRequest;
 use crate::wire::constraint::Constraint;
@@ -128,6 +128,7 @@ impl SampleRequest {
         logprobs: Option<u8>,
         interest: &Interest,
     ) -> Result<Self, ApiError> {
+        permission::check(generation, interest)?;
         let begun = Instant::now();
         let compiled = prompt::compiled(served, &language, interest)?;
         let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);

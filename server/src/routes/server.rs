@@ -1,9 +1,10 @@
 //! The HTTP servers on their listeners, and the steps around every request.
 
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Server, ServiceRequest, ServiceResponse};
@@ -15,6 +16,7 @@ use actix_web::{HttpMessage as _, HttpResponse, HttpServer, ResponseError as _, 
 use futures_util::FutureExt as _;
 use rustls::ServerConfig;
 
+use crate::operate::audit::Asked;
 use crate::operate::cors::Cors;
 use crate::operate::keys::Key;
 use crate::operate::traces::Parent;
@@ -35,8 +37,31 @@ pub struct Listening {
     pub workers: usize,
     /// The seconds that running requests have to end after a stop signal.
     pub drain_seconds: u64,
+    /// How long a connection without a request is kept.
+    pub keep_alive: Duration,
     /// The TLS configuration; with it, the server accepts only HTTPS.
     pub tls: Option<ServerConfig>,
+}
+
+/// Where the server listens.
+#[derive(Debug)]
+pub enum Listener {
+    /// An address.
+    Tcp(TcpListener),
+    /// A socket file, without TLS.
+    Unix(UnixListener),
+}
+
+impl From<TcpListener> for Listener {
+    fn from(listener: TcpListener) -> Self {
+        Self::Tcp(listener)
+    }
+}
+
+impl From<UnixListener> for Listener {
+    fn from(listener: UnixListener) -> Self {
+        Self::Unix(listener)
+    }
 }
 
 /// Creates the server on a bound listener. It stops when its handle says so, not on signals.
@@ -45,10 +70,9 @@ pub struct Listening {
 /// Fails if the listener cannot be used.
 pub fn server(
     app: Arc<AppState>,
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     listening: Listening,
-) -> std::io::Result<(Server, SocketAddr)> {
-    let address = listener.local_addr()?;
+) -> std::io::Result<Server> {
     let offered = app.settings.offered;
     let connections = app.settings.connections.div_ceil(listening.workers.max(1));
     let data = web::Data::from(app);
@@ -63,13 +87,19 @@ pub fn server(
     // A client that closes its side of the connection has disconnected; without this, actix lets its handler
     // run to the end.
     .h1_allow_half_closed(false)
+    .keep_alive(listening.keep_alive)
     .shutdown_timeout(listening.drain_seconds)
     .disable_signals();
-    let server = match listening.tls {
-        Some(tls) => server.listen_rustls_0_23(listener, tls)?,
-        None => server.listen(listener)?,
+    let server = match (listener.into(), listening.tls) {
+        (Listener::Tcp(listener), Some(tls)) => server.listen_rustls_0_23(listener, tls)?,
+        (Listener::Tcp(listener), None) => server.listen(listener)?,
+        (Listener::Unix(listener), None) => server.listen_uds(listener)?,
+        (Listener::Unix(_), Some(_)) => {
+            let reason = "a socket file is served without TLS";
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, reason));
+        }
     };
-    Ok((server.run(), address))
+    Ok(server.run())
 }
 
 /// Creates the server of an address for metrics alone, on a bound listener: monitoring has neither keys nor
@@ -93,7 +123,7 @@ pub fn metrics_server(app: Arc<AppState>, listener: TcpListener) -> std::io::Res
 }
 
 /// The paths that need no key, besides those of the pages.
-const OPEN_PATHS: [&str; 2] = ["/live", "/ready"];
+const OPEN_PATHS: [&str; 3] = ["/live", "/ready", "/health"];
 
 /// Returns `true` if a path needs no key. Pages contain no more than this repository does, and ask the user
 /// for a key.
@@ -117,6 +147,7 @@ async fn around(
         method: request.method().clone(),
         path: request.path().to_owned(),
         origin: app.settings.cors.allowed(request.headers()),
+        client: app.client(request.request()),
     };
     let mut key = None;
     let answered = match admit(&app, &request, &seen, &mut key) {
@@ -126,6 +157,7 @@ async fn around(
             return Ok(seen.finish(&app, None, answer));
         }
         Err(error) => {
+            app.settings.audit.refused(&seen.asked(), None, error.code());
             let answer = request.into_response(error.error_response());
             return Ok(seen.finish(&app, None, answer));
         }
@@ -173,9 +205,18 @@ struct SeenRequest {
     method: Method,
     path: String,
     origin: Option<HeaderValue>,
+    client: String,
 }
 
 impl SeenRequest {
+    fn asked(&self) -> Asked<'_> {
+        Asked {
+            id: self.id.to_str().unwrap_or_default(),
+            path: &self.path,
+            client: &self.client,
+        }
+    }
+
     /// Adds the headers to an answer, counts it and writes its line in the log.
     fn finish(
         self,
@@ -199,6 +240,8 @@ impl SeenRequest {
         tracing::info!(
             request = id,
             trace = self.trace.as_deref(),
+            client = self.client,
+            key = key.map(|key| key.name.as_str()),
             method,
             path = &*path,
             status,

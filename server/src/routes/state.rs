@@ -9,9 +9,11 @@ use lexiform_engine::Pool;
 
 use crate::answer::resume::{ResumeLimits, Streams};
 use crate::model::served::ServedModel;
-use crate::operate::audit::{Account, Audit, InFlight};
+use crate::operate::audit::{Account, Asked, Audit, InFlight};
+use crate::operate::clients::{self, Clients};
 use crate::operate::cors::Cors;
 use crate::operate::keys::{Key, Keys};
+use crate::operate::lines::Lines;
 use crate::operate::traces::{Recording, Traces};
 use crate::request::body::{Bodies, BodyLimits};
 use crate::wire::error::ApiError;
@@ -48,8 +50,12 @@ pub struct Settings {
     pub keys: Keys,
     /// The origins whose pages may send requests.
     pub cors: Cors,
+    /// How the addresses of clients are found.
+    pub clients: Clients,
     /// The audit log of requests.
     pub audit: Arc<Audit>,
+    /// The log, if its lines are counted.
+    pub log: Option<Lines>,
     /// The exporter of traces.
     pub traces: Arc<Traces>,
     /// The pages that are served besides the API.
@@ -66,7 +72,9 @@ impl Default for Settings {
             connections: CONNECTIONS,
             keys: Keys::default(),
             cors: Cors::default(),
+            clients: Clients::default(),
             audit: Arc::default(),
+            log: None,
             traces: Arc::default(),
             offered: Offered {
                 pages: true,
@@ -114,23 +122,32 @@ impl AppState {
         self.in_flight.count()
     }
 
+    /// Returns the address of the client of a request, as the logs have it.
+    pub fn client(&self, request: &HttpRequest) -> String {
+        clients::shown(
+            self.settings
+                .clients
+                .address(request.peer_addr(), request.headers()),
+        )
+    }
+
     /// Opens the account of a request that generates.
     ///
     /// # Errors
     /// Fails if its key has reached a limit.
     pub fn open_account(&self, request: &HttpRequest) -> Result<Account, ApiError> {
         let extensions = request.extensions();
+        let asked = Asked {
+            id: extensions.get::<RequestId>().map_or("", |id| id.0.as_str()),
+            path: request.path(),
+            client: &self.client(request),
+        };
+        let audit = &self.settings.audit;
         let key = extensions.get::<Arc<Key>>();
-        let permit = key.map(Key::admit).transpose()?;
-        let id = extensions.get::<RequestId>().map_or("", |id| id.0.as_str());
-        let path = request.path();
-        let account = Account::open(
-            self.settings.audit.clone(),
-            self.in_flight.clone(),
-            permit,
-            id,
-            path,
-        );
+        let permit = key.map(Key::admit).transpose().inspect_err(|error| {
+            audit.refused(&asked, key.map(|key| key.name.as_str()), error.code());
+        })?;
+        let account = Account::open(audit.clone(), self.in_flight.clone(), permit, &asked);
         Ok(match self.settings.traces.is_wanted() {
             true => account.traced(self.settings.traces.clone(), Recording::begin(request.headers())),
             false => account,

@@ -5,8 +5,10 @@
 //!   {"error": {"message", "type", "param", "code"}}        + "lexiform": {"diagnostics": […]} for a bad constraint
 //! ```
 //!
-//! `subject` describes the problems of a constraint, `failed` the failures of valid requests.
+//! `subject` describes the problems of a constraint, `failed` the failures of valid requests, `access`
+//! what the API key of a request does not allow.
 
+mod access;
 pub mod envelope;
 mod failed;
 mod shorten;
@@ -222,16 +224,6 @@ impl ApiError {
         }
     }
 
-    /// The answer of the readiness probe when the queue is full: 503, so that routers send requests
-    /// elsewhere.
-    pub fn overloaded() -> Self {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        Self {
-            retry_after_seconds: Some(1.0),
-            ..Self::new(status, "server_error", "overloaded", "The queue is full.")
-        }
-    }
-
     /// The waiting prompts have too many tokens in total: 429.
     pub fn queue_of_tokens_full(limit: usize) -> Self {
         let message = format!(
@@ -240,22 +232,6 @@ impl ApiError {
         Self {
             message,
             ..Self::queue_full(0)
-        }
-    }
-
-    /// The API key is missing or unknown: 401.
-    pub fn unauthorized(message: &str) -> Self {
-        let status = StatusCode::UNAUTHORIZED;
-        Self::new(status, "authentication_error", "invalid_api_key", message)
-    }
-
-    /// A limit of the key is reached: 429.
-    pub fn rate_limit(what: &str, seconds: f64) -> Self {
-        let message = format!("Your limit of {what} is reached. Try again in {seconds:.1} s.");
-        let status = StatusCode::TOO_MANY_REQUESTS;
-        Self {
-            retry_after_seconds: Some(seconds),
-            ..Self::new(status, "rate_limit_error", "rate_limit_exceeded", message)
         }
     }
 

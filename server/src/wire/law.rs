@@ -54,6 +54,9 @@ enum Name {
     Mcmc,
 }
 
+/// The law that the field of this name chooses.
+const LOSSY: &str = "lossy";
+
 const NAMES: [(&str, Name); 7] = [
     ("local", Name::Local),
     ("global", Name::Global),
@@ -95,6 +98,15 @@ const ABOUT: [(&str, &[Name], &str); 11] = [
     ),
     ("mcmc_cuts", &[Name::Mcmc], "law: mcmc"),
 ];
+
+/// Returns the names of all laws, also of the one that the field `lossy` chooses.
+pub fn laws() -> [&'static str; 8] {
+    let mut all = [LOSSY; 8];
+    for (place, (name, _)) in all.iter_mut().zip(NAMES) {
+        *place = name;
+    }
+    all
+}
 
 /// The values of the fields about the law.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

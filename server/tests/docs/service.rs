@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 /// A running service.
 pub(crate) struct Service {
     child: Child,
-    /// Kept open: a program that cannot write its lines any more ends.
+    /// Kept open, as a terminal would be.
     _output: BufReader<ChildStdout>,
     /// Its address, as `http://127.0.0.1:40001`.
     pub(crate) address: String,

@@ -42,7 +42,7 @@ fn sources(folder: &Path, found: &mut Vec<String>) {
 
 /// The codes of errors, wherever one is written.
 fn codes() -> BTreeSet<String> {
-    let kinds = "invalid_request|server|rate_limit|timeout|authentication";
+    let kinds = "invalid_request|server|rate_limit|timeout|authentication|permission";
     let code = r#""([a-z_]+)""#;
     let patterns = [
         format!(r"(?:ApiError|Self)::invalid\(\s*{code}"),

@@ -319,39 +319,3 @@ fn routers_and_dashboards_find_their_metrics() {
         );
     }
 }
-
-/// The manifests name probes, a variable for each flag and metrics; all of them must exist.
-#[test]
-fn the_manifests_name_what_there_is() {
-    let manifest = include_str!("../../../deploy/kubernetes.yaml");
-    let service = Service::start();
-    let probes: Vec<&str> = manifest
-        .split("path: ")
-        .skip(1)
-        .filter_map(|rest| rest.split(',').next())
-        .collect();
-    assert_eq!(probes, ["/live", "/live", "/ready"]);
-    for path in probes {
-        assert_eq!(service.get(path).status, 200, "{path}");
-    }
-    let metrics = service.get("/metrics");
-    for name in manifest.split("vllm:").skip(1) {
-        let name: String = name
-            .chars()
-            .take_while(|c| c.is_ascii_lowercase() || *c == '_')
-            .collect();
-        assert!(metrics.text().contains(&format!("vllm:{name}{{")), "{name}");
-    }
-    let help = std::process::Command::new(env!("CARGO_BIN_EXE_lexiform"))
-        .args(["serve", "--help"])
-        .output()
-        .expect("the program runs");
-    let help = String::from_utf8_lossy(&help.stdout).into_owned();
-    for name in manifest.split("LEXIFORM_").skip(1) {
-        let name: String = name
-            .chars()
-            .take_while(|c| c.is_ascii_uppercase() || *c == '_')
-            .collect();
-        assert!(help.contains(&format!("LEXIFORM_{name}")), "{name}");
-    }
-}

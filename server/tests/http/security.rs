@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lexiform_server::operate::audit::Audit;
+use lexiform_server::operate::clients::Clients;
 use lexiform_server::operate::cors::Cors;
 use lexiform_server::operate::keys::{Keys, hashed};
 use lexiform_server::operate::tls::{Certificate, ClientAuthority};
@@ -179,6 +180,7 @@ fn without_a_key_only_the_probes_and_the_pages_answer() {
     for path in [
         "/live",
         "/ready",
+        "/health",
         "/",
         "/docs/",
         "/openapi.json",
@@ -191,7 +193,6 @@ fn without_a_key_only_the_probes_and_the_pages_answer() {
         "/pages/",
         "/pages/nothing.js",
         "/docs/x",
-        "/health",
         "/metrics",
         "/version",
         "/v1/models",
@@ -320,6 +321,47 @@ fn the_audit_tells_who_and_what_but_neither_keys_nor_texts() {
         (&json!("cancelled"), &json!("decode"))
     );
     assert!(!log.contains("s3cret") && !log.contains("echo"), "{log}");
+}
+
+/// Guards against attempts at a key of which the operator never learns.
+#[test]
+fn the_audit_tells_of_requests_that_were_not_let_in() {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("refused.jsonl");
+    let _ = std::fs::remove_file(&path);
+    let hash = hashed("s3cret");
+    let text = format!("[[keys]]\nname = \"shop\"\nsha256 = \"{hash}\"\nrequests_per_minute = 1");
+    let audit = Arc::new(Audit::open(&path).expect("an audit log"));
+    let settings = Settings {
+        keys: Keys::parse(&text).expect("a file of keys"),
+        clients: Clients::behind(vec!["127.0.0.1".parse().expect("a proxy")]),
+        audit: audit.clone(),
+        ..Settings::default()
+    };
+    let service = Service::operated(roomy(), settings, unhurried());
+    let head = "GET /v1/models HTTP/1.1\r\nauthorization: Bearer guess\r\nx-forwarded-for: 6.6.6.6, 1.2.3.4";
+    assert_eq!(service.exchange(head, b"").status, 401);
+    assert_eq!(ask(&service, "s3cret").status, 200);
+    assert_eq!(ask(&service, "s3cret").status, 429);
+    audit.flush();
+    let log = std::fs::read_to_string(&path).expect("the log");
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let told = |line: &Value| {
+        ["key", "client", "path", "verdict"].map(|name| line[name].as_str().unwrap_or("null").to_owned())
+    };
+    let chats = "/v1/chat/completions";
+    assert_eq!(
+        told(&lines[0]),
+        ["null", "1.2.3.4", "/v1/models", "invalid_api_key"]
+    );
+    assert_eq!(told(&lines[1]), ["shop", "127.0.0.1", chats, "answered"]);
+    assert_eq!(
+        told(&lines[2]),
+        ["shop", "127.0.0.1", chats, "rate_limit_exceeded"]
+    );
+    assert!(lines.len() == 3 && !log.contains("guess"), "{log}");
 }
 
 #[test]

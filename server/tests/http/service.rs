@@ -116,12 +116,14 @@ impl Service {
         let thread = std::thread::spawn(move || {
             actix_web::rt::System::new().block_on(async move {
                 let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+                let address = listener.local_addr().expect("an address");
                 let listening = Listening {
                     workers: 2,
                     drain_seconds: 1,
+                    keep_alive: PATIENCE,
                     tls,
                 };
-                let (server, address) = server(shared, listener, listening).expect("a server");
+                let server = server(shared, listener, listening).expect("a server");
                 sender.send((server.handle(), address)).expect("the test waits");
                 server.await.expect("the server ends well");
             });

@@ -1,10 +1,10 @@
 //! Connections by the hundred whose requests never become whole, and few files to hold them.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::process::Stdio;
 
-use crate::program::{Service, get, lexiform, model_folder};
+use crate::program::{Service, get, model_folder, serving};
 
 /// Opens so many connections, each with the beginning of a body of 4 MB.
 fn crowd(address: &str, count: usize) -> Vec<TcpStream> {
@@ -37,41 +37,14 @@ fn thousands_of_unfinished_bodies_keep_nobody_out() {
 /// The same where the process may open 256 files.
 #[test]
 fn few_files_are_enough_to_answer_probes() {
-    let folder = model_folder("narrow");
-    let program = lexiform().get_program().to_owned();
+    let serving = serving(0, &model_folder("narrow"), &[]);
     let mut command = std::process::Command::new("sh");
     command
         .args(["-c", "ulimit -n 256 && exec \"$@\"", "sh"])
-        .arg(program)
-        .args([
-            "serve",
-            "--served-model-name",
-            "tiny",
-            "--threads",
-            "1",
-            "--port",
-            "0",
-            "--model",
-        ])
-        .arg(&folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
-    let mut child = command.spawn().expect("the program starts");
-    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
-    let mut line = String::new();
-    output.read_line(&mut line).expect("a first line");
-    let address = line
-        .split("http://")
-        .nth(1)
-        .and_then(|rest| rest.split('/').next());
-    let address = address
-        .unwrap_or_else(|| panic!("no address in {line:?}"))
-        .to_owned();
-    let service = Service {
-        child,
-        address,
-        output,
-    };
+        .arg(serving.get_program())
+        .args(serving.get_args())
+        .stdin(Stdio::null());
+    let service = Service::spawned(&mut command);
     let crowd = crowd(&service.address, 600);
     is_answered(&service.address);
     drop(crowd);

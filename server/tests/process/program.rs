@@ -81,6 +81,19 @@ pub(crate) fn lexiform() -> Command {
     command
 }
 
+/// The command that serves the model of a folder on this port.
+pub(crate) fn serving(port: u16, folder: &Path, more: &[&str]) -> Command {
+    let mut command = lexiform();
+    command
+        .args(["serve", "--served-model-name", "tiny", "--threads", "1"])
+        .args(["--port", &port.to_string(), "--model"])
+        .arg(folder)
+        .args(more)
+        // However busy the machine is: what is to end in time is told so by a flag.
+        .envs(["QUEUE", "COMPILE", "DRAIN"].map(|name| (format!("LEXIFORM_{name}_SECONDS"), "600")));
+    command
+}
+
 pub(crate) fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -116,14 +129,11 @@ impl Service {
 
     /// On this port.
     pub(crate) fn start_on(port: u16, folder: &Path, more: &[&str]) -> Self {
-        let mut command = lexiform();
-        command
-            .args(["serve", "--served-model-name", "tiny", "--threads", "1"])
-            .args(["--port", &port.to_string(), "--model"])
-            .arg(folder)
-            .args(more)
-            // However busy the machine is: what is to end in time is told so by a flag.
-            .envs(["QUEUE", "COMPILE", "DRAIN"].map(|name| (format!("LEXIFORM_{name}_SECONDS"), "600")));
+        Self::spawned(&mut serving(port, folder, more))
+    }
+
+    /// Starts a command that serves on a port of 127.0.0.1, and reads the port from its greeting.
+    pub(crate) fn spawned(command: &mut Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
             .spawn()

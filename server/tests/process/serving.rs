@@ -44,7 +44,7 @@ fn metrics_have_an_address_of_their_own_if_that_is_wanted() {
         status.unwrap_or_else(|| panic!("{path}: {answer}"))
     };
     assert!(get(address, "/metrics").contains("\nvllm:num_requests_running{"));
-    for path in ["/live", "/ready"] {
+    for path in ["/live", "/ready", "/health"] {
         assert_eq!(status(address, path), "200", "{path}");
     }
     let elsewhere = get(address, "/v1/models");
@@ -103,6 +103,35 @@ fn a_signal_reads_the_keys_again() {
         assert!(begun.elapsed() < SILENCE, "the keys were not read again");
     }
     assert!(!opens("first"));
+}
+
+/// Guards against programs that rotate logs: after they have renamed a file, lines would go on into it.
+#[test]
+fn a_signal_opens_the_audit_log_again() {
+    let folder = model_folder("rotated");
+    let (log, old) = (folder.join("audit.jsonl"), folder.join("audit.jsonl.1"));
+    for file in [&log, &old] {
+        let _ = std::fs::remove_file(file);
+    }
+    let service = Service::start_with(&folder, &["--audit-log", &log.display().to_string()]);
+    let body =
+        json!({"model": "tiny", "messages": [{"role": "user", "content": "hello"}], "guided_regex": "[ab]"});
+    let lines = |file: &std::path::Path| std::fs::read_to_string(file).unwrap_or_default().lines().count();
+    assert!(service.post(&body).starts_with("HTTP/1.1 200"));
+    let begun = std::time::Instant::now();
+    while lines(&log) == 0 {
+        assert!(begun.elapsed() < SILENCE, "no line was written");
+    }
+    std::fs::rename(&log, &old).expect("the log is there");
+    service.signal("-HUP");
+    // The signal arrives some time after it was sent.
+    while lines(&log) == 0 {
+        assert!(begun.elapsed() < SILENCE, "the log was not opened again");
+        assert!(service.post(&body).starts_with("HTTP/1.1 200"));
+    }
+    let moved = lines(&old);
+    assert!(service.post(&body).starts_with("HTTP/1.1 200"));
+    assert_eq!(lines(&old), moved);
 }
 
 /// Guards against keys that work in tests and not in the program, and against secrets in what it writes.

@@ -6,10 +6,10 @@ use crate::asking::{Asked, Crowd, Outcome, ask, letters, obeys};
 use crate::program::{Service, model_folder};
 
 /// Letters of a long answer; the model of the test knows 512 positions.
-const LONG: usize = 380;
+pub(crate) const LONG: usize = 380;
 
 /// Streams of long answers, of which one runs and the others wait, so that a signal finds them under way.
-fn streams(service: &Service, count: usize) -> Vec<Asked> {
+pub(crate) fn streams(service: &Service, count: usize) -> Vec<Asked> {
     let asked = |number| Asked::send(&service.address, &letters(LONG, 2 * number)).expect("a connection");
     let streams: Vec<Asked> = (0..count).map(asked).collect();
     streams.iter().for_each(Asked::begun);

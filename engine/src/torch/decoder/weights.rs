@@ -3,7 +3,7 @@
 //! Matrices that read the same input are stacked one below the other, if they are not stored so, and one is
 //! added to scales that are stored less one: the decoder then computes in one way, whatever the family.
 
-use crate::error::LoadError;
+use crate::error::{LoadError, in_one_line};
 use crate::torch::checkpoint::{Checkpoint, StoredMatrix};
 use crate::torch::config::frequencies::Rope;
 use crate::torch::config::{self, Config, Heads, Names, NormKind, QkNorm};
@@ -166,7 +166,7 @@ impl<'a> Weights<'a> {
     fn held<T>(&self, made: std::result::Result<T, TchError>) -> Result<T> {
         made.map_err(|error| LoadError::Device {
             device: format!("{:?}", self.place.device),
-            message: error.to_string(),
+            message: in_one_line(&error),
         })
     }
 

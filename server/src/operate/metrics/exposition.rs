@@ -180,6 +180,8 @@ fn server(now: Gauges<'_>, registry: &mut Registry) {
         "vllm:admission_rejections", "Requests that the queues had no room for", counted("reason", away);
         "lexiform_bodies_refused",
         "Request bodies refused while they arrived", counted("reason", bodies.refused);
+        "lexiform_log_lines_dropped",
+        "Lines of logs that could not be written", counted("log", now.lines_lost);
     }
     register! { registry, ConstCounter::new;
         "lexiform_grammar_cache_evictions",

@@ -28,6 +28,8 @@ pub struct Gauges<'a> {
     pub turned_away: TurnedAway,
     /// The number of traces that were sent, and of those that were not.
     pub traces: (u64, u64),
+    /// The number of lines that could not be written, by log.
+    pub lines_lost: [(&'static str, u64); 2],
     /// The state of the bodies that are arriving.
     pub bodies: BodyCounts,
     /// The bytes of memory that the process holds, if the system reports them.

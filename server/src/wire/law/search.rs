@@ -123,6 +123,11 @@ impl Search {
         }
     }
 
+    /// Returns the name of the kind of search.
+    pub fn word(&self) -> &'static str {
+        word(self.kind())
+    }
+
     /// Returns the name of the search for messages.
     pub fn name(&self) -> String {
         match self.by_flag {
@@ -201,6 +206,11 @@ impl Search {
             _ => (),
         }
     }
+}
+
+/// Returns the names of all searches.
+pub fn searches() -> [&'static str; 7] {
+    KINDS.map(|(word, _)| word)
 }
 
 fn word(kind: SearchName) -> &'static str {

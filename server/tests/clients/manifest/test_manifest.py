@@ -75,7 +75,9 @@ class Manifests(unittest.TestCase):
             if kind != "InferencePool":
                 kubernetes_validate.validate(document, KUBERNETES, strict=True)
                 checked.append(kind)
-        self.assertEqual(sorted(checked), ["Deployment", "HorizontalPodAutoscaler"])
+        self.assertEqual(sorted(checked), [
+            "Deployment", "HorizontalPodAutoscaler", "PersistentVolumeClaim", "PodDisruptionBudget", "Secret", "Service",
+        ])
 
     def test_a_wrong_field_would_be_noticed(self):
         self.container["livenesProbe"] = self.container.pop("livenessProbe")
@@ -99,9 +101,12 @@ class Manifests(unittest.TestCase):
         )
 
     def test_all_ports_are_the_one_that_is_served(self):
-        [port] = self.container["ports"]
+        port, metrics = self.container["ports"]
         self.assertEqual(str(port["containerPort"]), self.variables["LEXIFORM_PORT"])
         self.assertEqual(self.variables["LEXIFORM_HOST"], "0.0.0.0")
+        self.assertEqual(f"0.0.0.0:{metrics['containerPort']}", self.variables["LEXIFORM_METRICS_ADDRESS"])
+        [served] = self.documents["Service"]["spec"]["ports"]
+        self.assertEqual(served["targetPort"], port["name"])
         [target] = self.documents["InferencePool"]["spec"]["targetPorts"]
         self.assertEqual(target["number"], port["containerPort"])
         for probe in ["startupProbe", "livenessProbe", "readinessProbe"]:
