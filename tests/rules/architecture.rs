@@ -99,7 +99,7 @@ const ENGINE_ROOMS: [(&str, &[&str]); 14] = [
     ("request", &["error", "fairness", "metrics"]),
     ("model", &["error"]),
     ("torch", &["error", "model"]),
-    ("blocks", &[]),
+    ("blocks", &["fairness"]),
     ("speculation", &["config", "error", "fairness", "request"]),
     ("grammar", &["error", "request", "speculation"]),
     (

@@ -50,6 +50,7 @@ pub fn prepare(
         messages,
         questions,
         tokenisations,
+        cache_salt,
         ignored,
     } = request;
     prompt::check_model(served, &Generation::plain(&model))?;
@@ -70,7 +71,8 @@ pub fn prepare(
         };
         let request = weighing
             .question(prompt, &question)?
-            .owner(interest.share().clone());
+            .owner(interest.owner().clone())
+            .cache_salt(cache_salt.clone());
         asked.push(Questionnaire { question, request });
     }
     Ok((asked, ignored))

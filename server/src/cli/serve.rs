@@ -15,6 +15,7 @@ use crate::cli::model::ModelArgs;
 use crate::grammars::tool_format::{ToolFormat, ToolFormatChoice};
 use crate::model::limits::{PREPARING, RequestLimits};
 use crate::operate::audit::Audit;
+use crate::operate::clients::{Network, Proxies};
 use crate::operate::cors::Cors;
 use crate::operate::keys::Keys;
 use crate::operate::process;
@@ -179,6 +180,20 @@ struct Access {
     /// /metrics is then not served with the API
     #[arg(long, env = "LEXIFORM_METRICS_ADDRESS", value_name = "HOST:PORT")]
     metrics_address: Option<String>,
+    /// The address of a proxy, as 10.0.0.7, or a network of proxies, as 10.0.0.0/8, whose X-Forwarded-For tells
+    /// the addresses of clients; may be given several times. Without keys, clients at different addresses
+    /// share the machine equally
+    #[arg(
+        long,
+        env = "LEXIFORM_TRUSTED_PROXY",
+        value_name = "ADDRESS",
+        value_delimiter = ','
+    )]
+    trusted_proxy: Vec<Network>,
+    /// Let all API keys use the grammars that any of them has had compiled. The time that a constraint takes
+    /// then reveals whether another key has sent it
+    #[arg(long, env = "LEXIFORM_SHARE_GRAMMARS")]
+    share_grammars: bool,
     /// Origins whose pages may send requests, as https://example.org; may be given several times
     #[arg(
         long,
@@ -254,7 +269,8 @@ pub fn run(args: Args) -> Outcome {
         .map_err(|error| Failure::message(error.to_string()))?
         .with_limits(patience(&args.limits))
         .with_callbacks(callbacks)
-        .with_tool_format(args.tool_format);
+        .with_tool_format(args.tool_format)
+        .sharing_grammars(args.access.share_grammars);
     let app = Arc::new(AppState::new(Arc::new(served), settings));
     let served = app.clone();
     let ended = actix_web::rt::System::new().block_on(serve(app, (listener, metrics), listening, tls));
@@ -314,6 +330,7 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
         },
         connections,
         keys: keys.unwrap_or_default(),
+        proxies: Proxies::new(args.access.trusted_proxy.clone()),
         cors: Cors::new(args.access.cors_origin.clone()),
         audit: Arc::new(audit),
         traces: Arc::new(traces),

@@ -10,6 +10,7 @@ use lexiform_engine::Pool;
 use crate::answer::resume::{ResumeLimits, Streams};
 use crate::model::served::ServedModel;
 use crate::operate::audit::{Account, Audit, InFlight};
+use crate::operate::clients::Proxies;
 use crate::operate::cors::Cors;
 use crate::operate::keys::{Key, Keys};
 use crate::operate::traces::{Recording, Traces};
@@ -46,6 +47,8 @@ pub struct Settings {
     pub connections: usize,
     /// The API keys; without any, requests need no key.
     pub keys: Keys,
+    /// The proxies that report the addresses of clients.
+    pub proxies: Proxies,
     /// The origins whose pages may send requests.
     pub cors: Cors,
     /// The audit log of requests.
@@ -65,6 +68,7 @@ impl Default for Settings {
             bodies: BodyLimits::default(),
             connections: CONNECTIONS,
             keys: Keys::default(),
+            proxies: Proxies::default(),
             cors: Cors::default(),
             audit: Arc::default(),
             traces: Arc::default(),
