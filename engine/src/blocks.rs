@@ -4,7 +4,7 @@
 //! same beginning takes it over instead of computing it again:
 //!
 //! ```text
-//!   "You are a helpful assistant. ..."         chain:  scope ──tokens 0..16──► 7 ──tokens 16..32──► 9 ──► ...
+//!   "You are a helpful assistant. ..."         chain: scope ──tokens 0..16──► 7 ──tokens 16..32──► 9 ──► ..
 //!   table of sequence A   [ 4 | 5 | 6 ]                          block 4            block 5
 //!   table of sequence B   [ 4 | 5 | 12 ]        blocks 4 and 5 are shared: two references each
 //! ```

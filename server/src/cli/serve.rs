@@ -180,9 +180,9 @@ struct Access {
     /// /metrics is then not served with the API
     #[arg(long, env = "LEXIFORM_METRICS_ADDRESS", value_name = "HOST:PORT")]
     metrics_address: Option<String>,
-    /// The address of a proxy, as 10.0.0.7, or a network of proxies, as 10.0.0.0/8, whose X-Forwarded-For tells
-    /// the addresses of clients; may be given several times. Without keys, clients at different addresses
-    /// share the machine equally
+    /// The address of a proxy, as 10.0.0.7, or a network of proxies, as 10.0.0.0/8, whose X-Forwarded-For
+    /// tells the addresses of clients; may be given several times. Without keys, clients at different
+    /// addresses share the machine equally
     #[arg(
         long,
         env = "LEXIFORM_TRUSTED_PROXY",

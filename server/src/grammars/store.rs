@@ -5,8 +5,8 @@
 //! compiled, which would tell a key what another has sent. They are shared if the operator says so, and
 //! without keys.
 //!
-//! The cache is bounded by bytes, and charged to those whose requests were compiled, so that nobody evicts the
-//! grammars of the others. A grammar that has grown with the texts it read is weighed again, and
+//! The cache is bounded by bytes, and charged to those whose requests were compiled, so that nobody evicts
+//! the grammars of the others. A grammar that has grown with the texts it read is weighed again, and
 //! one that has outgrown its bound is replaced by a fresh one, while running sequences keep the old one.
 //! Concurrent requests with the same new source wait for one compilation, which is cancelled when the last of
 //! them has left. Sources that do not compile are not cached: the compiler's limits are deterministic, so the
@@ -179,8 +179,8 @@ impl GrammarStore {
     }
 
     /// Bounds the tables of keys, and weighs the grammars that have grown since they were last weighed: a
-    /// grammar that is not requested again would otherwise stay as large as it was when its last answer ended.
-    /// Checking one takes some hundred nanoseconds.
+    /// grammar that is not requested again would otherwise stay as large as it was when its last answer
+    /// ended. Checking one takes some hundred nanoseconds.
     pub fn weigh_all(&self) {
         let is_due = |compiled: &Compiled| has_grown(compiled) || compiled.grammar.compacted().is_some();
         for (place, compiled, owner) in self.cache.matching(is_due) {
