@@ -169,6 +169,15 @@ impl Compiler {
         }
     }
 
+    /// Returns a compiler with the same primed tables, apart from all others: how long its compiles and masks
+    /// take tells nothing of what other compilers were asked.
+    #[doc(hidden)]
+    pub fn apart(&self) -> Compiler {
+        Compiler {
+            tables: Arc::new(self.tables.apart()),
+        }
+    }
+
     /// Returns the vocabulary of the masks.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         self.tables.vocabulary()

@@ -4,7 +4,7 @@
 //! same beginning takes it over instead of computing it again:
 //!
 //! ```text
-//!   "You are a helpful assistant. ..."         chain:  ROOT ──tokens 0..16──► 7 ──tokens 16..32──► 9 ──► ...
+//!   "You are a helpful assistant. ..."         chain: scope ──tokens 0..16──► 7 ──tokens 16..32──► 9 ──► ..
 //!   table of sequence A   [ 4 | 5 | 6 ]                          block 4            block 5
 //!   table of sequence B   [ 4 | 5 | 12 ]        blocks 4 and 5 are shared: two references each
 //! ```
@@ -15,28 +15,50 @@
 //! ([`take_copies`](Blocks::take_copies)).
 //!
 //! A link of the chain is the pair (chain id of the previous block, this block's tokens). Chain ids are never
-//! reused, so equal links mean equal text: no hash collision can hand one user another user's cache. A block
-//! without references keeps its content until the space is needed. The least recently used block is evicted
-//! first; within one sequence, the last block goes before the first, as no lookup can reach a block whose
-//! predecessor is gone.
+//! reused, so equal links mean equal text: no hash collision can hand one user another user's cache. Every
+//! chain begins with a [`Scope`], and texts share blocks only within one: neither the number of tokens found
+//! nor the time of an answer tells an owner what the texts of another begin with.
+//!
+//! A block without references keeps its content until the space is needed. The least recently used block is
+//! evicted first; within one sequence, the last block goes before the first, as no lookup can reach a block
+//! whose predecessor is gone.
 
+use crate::fairness::pool::Owner;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// The number of blocks by which a text can grow before it meets the next one, if there is room: a thousand
 /// tokens in blocks of 16. With a larger value, texts are further apart and grow longer in one piece; with a
 /// smaller one, they reuse more of the memory of earlier texts.
 const ROOM: u32 = 64;
 
-/// The id of a text that ends with a full block. The empty text is [`ROOT`].
+/// The id of a text that ends with a full block.
 type Chain = u64;
-const ROOT: Chain = 0;
+
+/// The texts that share blocks: those of one owner with the same salt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Scope {
+    /// The owner; `None` for the texts that all owners share.
+    pub(crate) owner: Owner,
+    /// What separates the owner's own texts.
+    pub(crate) salt: Option<Arc<str>>,
+}
+
+/// The text before a block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Before {
+    /// The empty text of a scope.
+    Nothing(Scope),
+    /// A text that ends with a full block.
+    Text(Chain),
+}
 
 /// The key of a full block: the text before it and its own tokens.
-pub(crate) type Beginning = (Chain, Box<[u32]>);
+pub(crate) type Beginning = (Before, Box<[u32]>);
 
 #[derive(Clone, Debug)]
 struct Link {
-    before: Chain,
+    before: Before,
     tokens: Box<[u32]>,
     own: Chain,
 }
@@ -44,19 +66,42 @@ struct Link {
 /// The blocks of one sequence, in order of position.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
+    scope: Scope,
     blocks: Vec<u32>,
     /// The chain after each of the leading blocks that are full and remembered.
     chains: Vec<Chain>,
 }
 
 impl Table {
+    /// Returns the empty table of a text in a scope.
+    pub(crate) fn of(scope: Scope) -> Self {
+        Table {
+            scope,
+            ..Table::default()
+        }
+    }
+
+    /// Takes the blocks, and leaves an empty table of the same scope.
+    pub(crate) fn take(&mut self) -> Self {
+        let empty = Table::of(self.scope.clone());
+        std::mem::replace(self, empty)
+    }
+
+    /// Returns the scope of the text.
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     pub(crate) fn blocks(&self) -> &[u32] {
         &self.blocks
     }
 
-    /// Returns the chain after the remembered blocks.
-    fn chain(&self) -> Chain {
-        self.chains.last().copied().unwrap_or(ROOT)
+    /// Returns the text of the remembered blocks.
+    fn remembered(&self) -> Before {
+        match self.chains.last() {
+            Some(&chain) => Before::Text(chain),
+            None => Before::Nothing(self.scope.clone()),
+        }
     }
 }
 
@@ -92,7 +137,7 @@ impl Blocks {
             kept: BTreeMap::new(),
             kept_since: vec![0; count],
             clock: 0,
-            next_chain: ROOT + 1,
+            next_chain: 0,
             copies: Vec::new(),
             held: None,
         }
@@ -131,10 +176,11 @@ impl Blocks {
         self.kept.len()
     }
 
-    /// Returns a table that starts with the longest remembered beginning of `tokens`, and the number of
-    /// positions it covers. The last token is never covered, because the caller needs its logits.
-    pub(crate) fn take_over(&mut self, tokens: &[u32]) -> (Table, usize) {
-        let mut table = Table::default();
+    /// Returns a table that starts with the longest beginning of `tokens` that is remembered in a scope, and
+    /// the number of positions it covers. The last token is never covered, because the caller needs its
+    /// logits.
+    pub(crate) fn take_over(&mut self, scope: &Scope, tokens: &[u32]) -> (Table, usize) {
+        let mut table = Table::of(scope.clone());
         let covered = self.extend(&mut table, tokens);
         (table, covered)
     }
@@ -148,7 +194,7 @@ impl Blocks {
             return known;
         }
         for chunk in tokens[known.min(coverable)..coverable].chunks(self.size) {
-            let Some(&block) = self.by_link.get(&(table.chain(), Box::from(chunk))) else {
+            let Some(&block) = self.by_link.get(&(table.remembered(), Box::from(chunk))) else {
                 break;
             };
             let Some(link) = &self.links[block as usize] else {
@@ -165,7 +211,7 @@ impl Blocks {
     pub(crate) fn beginning(&self, table: &Table, tokens: &[u32], end: usize) -> Option<Beginning> {
         let start = table.chains.len() * self.size;
         let held = (start + self.size <= end).then(|| tokens.get(start..start + self.size));
-        Some((table.chain(), Box::from(held.flatten()?)))
+        Some((table.remembered(), Box::from(held.flatten()?)))
     }
 
     /// Reserves blocks for the positions up to `to`, of which those from `from` on will be written. Returns
@@ -213,7 +259,11 @@ impl Blocks {
         let blocks = of.blocks[..held].to_vec();
         blocks.iter().for_each(|&block| self.refer(block));
         let chains = of.chains.iter().copied().take(positions / self.size).collect();
-        Table { blocks, chains }
+        Table {
+            scope: of.scope.clone(),
+            blocks,
+            chains,
+        }
     }
 
     /// Releases the blocks that hold only positions from `positions` on.
@@ -244,7 +294,7 @@ impl Blocks {
         while (table.chains.len() + 1) * self.size <= computed {
             let start = table.chains.len() * self.size;
             let held: Box<[u32]> = Box::from(&tokens[start..start + self.size]);
-            let key = (table.chain(), held);
+            let key = (table.remembered(), held);
             let chain = match self
                 .by_link
                 .get(&key)
@@ -263,7 +313,7 @@ impl Blocks {
         let own = self.next_chain;
         self.next_chain += 1;
         self.links[block as usize] = Some(Link {
-            before,
+            before: before.clone(),
             tokens: tokens.clone(),
             own,
         });
@@ -350,235 +400,4 @@ impl Blocks {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tokens(count: u32) -> Vec<u32> {
-        (100..100 + count).collect()
-    }
-
-    fn filled(blocks: &mut Blocks, tokens: &[u32]) -> Table {
-        let (mut table, _) = blocks.take_over(tokens);
-        assert!(blocks.reserve(&mut table, 0, tokens.len()));
-        blocks.commit(&mut table, tokens, tokens.len());
-        table
-    }
-
-    #[test]
-    fn a_shared_beginning_is_taken_over() {
-        let mut blocks = Blocks::new(8, 4);
-        let first = filled(&mut blocks, &tokens(10));
-        let (second, covered) = blocks.take_over(&tokens(12));
-        assert_eq!(covered, 8);
-        assert_eq!(second.blocks(), &first.blocks()[..2]);
-        assert_eq!(blocks.used(), 3, "two blocks are shared");
-        blocks.release(first);
-        assert_eq!(blocks.used(), 2);
-        blocks.release(second);
-        assert_eq!((blocks.used(), blocks.kept()), (0, 2));
-    }
-
-    #[test]
-    fn the_last_token_is_always_left_to_feed() {
-        let mut blocks = Blocks::new(8, 4);
-        let table = filled(&mut blocks, &tokens(8));
-        blocks.release(table);
-        assert_eq!(blocks.take_over(&tokens(8)).1, 4);
-        assert_eq!(blocks.take_over(&tokens(9)).1, 8);
-    }
-
-    #[test]
-    fn a_block_is_found_only_behind_the_same_beginning() {
-        let mut blocks = Blocks::new(8, 2);
-        let table = filled(&mut blocks, &[1, 2, 3, 4]);
-        blocks.release(table);
-        assert_eq!(blocks.take_over(&[9, 9, 3, 4, 5]).1, 0);
-        assert_eq!(blocks.take_over(&[1, 2, 3, 4, 5]).1, 4);
-    }
-
-    #[test]
-    fn the_block_unused_for_longest_goes_first_and_ends_before_beginnings() {
-        let mut blocks = Blocks::new(4, 2);
-        let old = filled(&mut blocks, &[1, 2, 3, 4]);
-        blocks.release(old);
-        let new = filled(&mut blocks, &[5, 6, 7, 8]);
-        blocks.release(new);
-        let (mut other, _) = blocks.take_over(&[9, 9, 9]);
-        assert!(blocks.reserve(&mut other, 0, 2));
-        assert_eq!(
-            blocks.take_over(&[1, 2, 3, 4, 0]).1,
-            2,
-            "the end of the older text was given up"
-        );
-        assert_eq!(blocks.take_over(&[5, 6, 7, 8, 0]).1, 4);
-    }
-
-    #[test]
-    fn growing_beyond_the_cache_changes_nothing() {
-        let mut blocks = Blocks::new(2, 4);
-        let mut table = Table::default();
-        assert!(!blocks.reserve(&mut table, 0, 9));
-        assert_eq!((blocks.used(), table.blocks().len()), (0, 0));
-        assert!(blocks.reserve(&mut table, 0, 8));
-    }
-
-    #[test]
-    fn two_growing_sequences_stay_in_one_piece_each() {
-        let mut blocks = Blocks::new(32, 4);
-        let (mut a, mut b) = (Table::default(), Table::default());
-        for positions in 1..32 {
-            for table in [&mut a, &mut b] {
-                assert!(blocks.reserve(table, positions - 1, positions));
-            }
-        }
-        for table in [a, b] {
-            assert!(
-                table.blocks().windows(2).all(|pair| pair[1] == pair[0] + 1),
-                "{:?}",
-                table.blocks()
-            );
-        }
-    }
-
-    /// Guards against a large cache in which every client takes memory that none has used before.
-    #[test]
-    fn texts_one_after_the_other_are_in_the_same_blocks() {
-        let mut blocks = Blocks::new(100_000, 4);
-        let mut written = BTreeSet::new();
-        for number in 0..200 {
-            let mut tables = [Table::default(), Table::default(), Table::default()];
-            for (client, table) in tables.iter_mut().enumerate() {
-                let length = 4 * (1 + (number * 7 + client * 13) % 40);
-                assert!(blocks.reserve(table, 0, length));
-                written.extend(table.blocks().iter().copied());
-            }
-            tables.into_iter().for_each(|table| blocks.release(table));
-        }
-        assert!(
-            written.iter().all(|&block| block < 3 * (40 + ROOM)),
-            "{written:?}"
-        );
-    }
-
-    #[test]
-    fn a_fork_reads_the_same_blocks_until_it_writes() {
-        let mut blocks = Blocks::new(8, 4);
-        let mut first = filled(&mut blocks, &tokens(10));
-        let mut second = blocks.fork(&first, 9);
-        assert_eq!(second.blocks(), first.blocks());
-        assert_eq!(blocks.used(), 3);
-        assert!(blocks.reserve(&mut second, 9, 10));
-        let copies = blocks.take_copies();
-        assert_eq!(copies, [[(first.blocks()[2], second.blocks()[2])]]);
-        assert_ne!(first.blocks()[2], second.blocks()[2]);
-        // No other table reads the last block of the first any more.
-        assert!(blocks.reserve(&mut first, 10, 11) && blocks.take_copies().is_empty());
-        blocks.release(first);
-        blocks.release(second);
-        assert_eq!(blocks.used(), 0);
-    }
-
-    /// A remembered block can be taken over at any time, so no sequence may write to it again.
-    #[test]
-    fn a_rewind_gives_blocks_back_and_leaves_what_is_remembered() {
-        let mut blocks = Blocks::new(8, 4);
-        let mut table = filled(&mut blocks, &tokens(12));
-        blocks.rewind(&mut table, 6);
-        assert_eq!(blocks.used(), 2);
-        let held = table.blocks().to_vec();
-        let mut other = tokens(6);
-        other.extend([7, 7]);
-        assert!(blocks.reserve(&mut table, 6, 8));
-        assert_eq!(blocks.take_copies(), [[(held[1], table.blocks()[1])]]);
-        blocks.commit(&mut table, &other, 8);
-        let (again, covered) = blocks.take_over(&tokens(13));
-        assert_eq!((covered, &again.blocks()[..2]), (12, &held[..]));
-        other.push(0);
-        assert_eq!(blocks.take_over(&other).0.blocks(), table.blocks());
-    }
-
-    /// Guards against a text that gets the blocks of an ended one while a pass still writes to them.
-    #[test]
-    fn what_is_let_go_under_a_pass_is_free_when_it_is_over() {
-        let mut blocks = Blocks::new(4, 2);
-        let mut table = filled(&mut blocks, &[1, 2, 3, 4]);
-        assert!(blocks.reserve(&mut table, 4, 5));
-        blocks.hold();
-        blocks.release(table);
-        assert_eq!((blocks.used(), blocks.kept()), (3, 0));
-        let (mut other, covered) = blocks.take_over(&[1, 2, 3, 4, 5]);
-        assert_eq!(covered, 4, "what is remembered can be read");
-        assert!(!blocks.reserve(&mut other, 4, 9), "but not what was let go");
-        blocks.land();
-        assert_eq!(blocks.used(), 2);
-        assert!(blocks.reserve(&mut other, 4, 8));
-        blocks.release(other);
-        assert_eq!((blocks.used(), blocks.kept()), (0, 2));
-    }
-
-    /// A block that is released before its copy was made may be the destination of the next copy.
-    #[test]
-    fn copies_that_meet_are_made_in_rounds() {
-        let mut blocks = Blocks::new(8, 4);
-        blocks.copies = vec![(0, 1), (0, 2), (1, 3), (5, 3), (6, 7)];
-        let rounds = blocks.take_copies();
-        assert_eq!(rounds, [vec![(0, 1), (0, 2)], vec![(1, 3)], vec![(5, 3), (6, 7)]]);
-        assert!(blocks.take_copies().is_empty());
-    }
-
-    /// Random forks, rewinds and texts: every block holds what its readers wrote, and no block is leaked at
-    /// the end.
-    #[test]
-    fn no_reader_sees_what_another_wrote_and_no_block_is_lost() {
-        let mut blocks = Blocks::new(64, 3);
-        // The content that a model would have in its blocks.
-        let mut cache = vec![0_u32; 64 * 3];
-        let mut texts: Vec<(Table, Vec<u32>)> = vec![(Table::default(), Vec::new())];
-        let mut chance = 1_u64;
-        let mut draw = |below: usize| {
-            chance = chance
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (chance >> 33) as usize % below
-        };
-        for round in 0..4_000 {
-            let index = draw(texts.len());
-            match draw(4) {
-                0 if texts.len() < 6 => {
-                    let (of, text) = &texts[index];
-                    let at = draw(text.len() + 1);
-                    let fork = (blocks.fork(of, at), text[..at].to_vec());
-                    texts.push(fork);
-                }
-                1 => {
-                    let (table, text) = &mut texts[index];
-                    text.truncate(draw(text.len() + 1));
-                    blocks.rewind(table, text.len());
-                }
-                2 if texts.len() > 1 => blocks.release(texts.swap_remove(index).0),
-                _ if texts[index].1.len() < 24 => {
-                    let (table, text) = &mut texts[index];
-                    let from = text.len();
-                    text.extend((0..1 + draw(5)).map(|_| 1 + draw(3) as u32));
-                    assert!(blocks.reserve(table, from, text.len()));
-                    for (from, to) in blocks.take_copies().into_iter().flatten() {
-                        let from = from as usize * 3;
-                        cache.copy_within(from..from + 3, to as usize * 3);
-                    }
-                    for (position, &token) in text.iter().enumerate().skip(from) {
-                        cache[table.blocks()[position / 3] as usize * 3 + position % 3] = token;
-                    }
-                    blocks.commit(table, text, text.len());
-                }
-                _ => (),
-            }
-            for (table, text) in &texts {
-                let slot = |position: usize| table.blocks()[position / 3] as usize * 3 + position % 3;
-                let read: Vec<u32> = (0..text.len()).map(|position| cache[slot(position)]).collect();
-                assert_eq!(&read, text, "round {round}");
-            }
-        }
-        texts.into_iter().for_each(|(table, _)| blocks.release(table));
-        assert_eq!(blocks.used(), 0);
-    }
-}
+mod tests;

@@ -151,6 +151,10 @@ pub struct EngineConfig {
     pub block_size: usize,
     /// The number of blocks in the cache.
     pub blocks: usize,
+    /// `true` if all owners share the blocks of equal beginnings of texts. They can then infer from
+    /// [`Outcome::cached_tokens`](crate::Outcome::cached_tokens), and from the time of an answer, whether
+    /// another owner had a text with the same beginning.
+    pub share_prompts: bool,
     /// The number of sequences that decode at the same time.
     pub max_running: usize,
     /// The number of texts that one request may have in progress at once.
@@ -193,6 +197,7 @@ impl Default for EngineConfig {
         EngineConfig {
             block_size: 16,
             blocks: 1024,
+            share_prompts: false,
             max_running: 32,
             max_branches: 1024,
             max_waiting: 256,

@@ -35,6 +35,7 @@ pub use answer::{
 pub use sampling::{AmateurRows, ContrastWith, PenaltyScope, Preamble, Sampling};
 pub use search::Search;
 pub use speculation::{Speculation, Verification};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 pub use table::{Feature, Method, conflicts, support};
 pub use task::{Draw, Task, Weigh};
@@ -96,6 +97,9 @@ pub struct Prompt {
     /// Text that the answer is likely to repeat in whole or in part, as tokens: lookup copies from it, too.
     /// May be empty.
     pub reference: Vec<u32>,
+    /// What separates the texts of an owner: the keys and values of a text, and the attempts that requests
+    /// share, are found only by requests of the owner with the same salt. `None` is a salt like any other.
+    pub cache_salt: Option<Arc<str>>,
 }
 
 /// The constraints that the answers of a request obey, and the tokens that end them.
@@ -151,12 +155,10 @@ pub struct AnswerLimits {
     pub max_tokens: usize,
     /// The treatment of an answer that does not fit into `max_tokens`.
     pub on_budget: OnBudget,
-    /// The owner of the request: owners share the batch, the queue and the mask threads equally.
+    /// The owner of the request: owners share the batch, the queue and the mask threads equally, and what is
+    /// kept of a request (its keys and values, what is learned from its answers and attempts) is found by
+    /// requests of the same owner only, unless [`EngineConfig`](crate::EngineConfig) says otherwise.
     pub owner: Owner,
-    /// The owner from whose requests the attempts of this one learn, if they are shared; `None` for
-    /// [`owner`](Self::owner). A service whose clients take turns by connection sets what they have in
-    /// common.
-    pub attempts_of: Option<Owner>,
     /// The rank of the request among those of its owner: higher priorities go first, and also preempt running
     /// requests. The requests of other owners are not affected.
     pub priority: i32,
@@ -199,7 +201,6 @@ impl Request {
                 max_tokens,
                 on_budget: OnBudget::Complete,
                 owner: None,
-                attempts_of: None,
                 priority: 0,
                 deadline: None,
             },
@@ -263,9 +264,9 @@ impl Request {
         self
     }
 
-    /// Sets the owner from whose requests shared attempts learn.
-    pub fn attempts_of(mut self, owner: Owner) -> Self {
-        self.limits.attempts_of = Some(owner);
+    /// Sets what separates the texts of the request from others of its owner.
+    pub fn cache_salt(mut self, salt: Option<Arc<str>>) -> Self {
+        self.prompt.cache_salt = salt;
         self
     }
 

@@ -206,7 +206,7 @@ impl Scheduler {
 
 /// Releases a sequence's blocks; committed content may still be there when it runs again.
 pub(crate) fn forget_cache(sequence: &mut Sequence, blocks: &mut Blocks) {
-    blocks.release(std::mem::take(&mut sequence.text.table));
+    blocks.release(sequence.text.table.take());
     sequence.text.computed = 0;
     if let Some(amateur) = &mut sequence.amateur {
         amateur.forget(blocks);

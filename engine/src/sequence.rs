@@ -15,7 +15,7 @@ pub(crate) mod tries;
 pub(crate) mod watch;
 
 use crate::Grammar;
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, Scope, Table};
 use crate::error::EngineError;
 use crate::fairness::room::Place;
 use crate::grammar::outlook::Reading;
@@ -106,6 +106,14 @@ impl Sequence {
             draw: DrawState::new(Sparing::of(&request, &warper), warper, walk),
             report: ReportState::new(place),
             request,
+        }
+    }
+
+    /// Sets the texts that its own may share blocks with, before it has any.
+    pub(crate) fn share_within(&mut self, scope: &Scope) {
+        self.text.table = Table::of(scope.clone());
+        if let Some(amateur) = &mut self.amateur {
+            amateur.table = Table::of(scope.clone());
         }
     }
 

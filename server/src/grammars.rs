@@ -3,7 +3,8 @@
 //! ```text
 //!   language ─► lowering, tags ─► store ─┬─ cache            has anybody asked for it before?
 //!                                        ├─ single_flight    is anybody asking for it now?
-//!                                        └─ compile_memory   is there room to compile it?
+//!                                        ├─ compile_memory   is there room to compile it?
+//!                                        └─ compilers        what did this key's grammars compute?
 //! ```
 //!
 //! `frames` has the forms in which models write calls of tools, and `tool_format` the one that a model is
@@ -13,6 +14,7 @@
 
 pub mod cache;
 pub mod compile_memory;
+pub mod compilers;
 pub mod enforcement;
 pub mod frames;
 pub mod inspect;

@@ -1,5 +1,5 @@
-//! Operation of the server: keys, certificates, origins and addresses; the callbacks that requests may name;
-//! accounts of requests, metrics, traces and logs.
+//! Operation of the server: keys, certificates, origins and addresses of clients; the callbacks that requests
+//! may name; accounts of requests, metrics, traces and logs.
 //!
 //! `random` and `digest` are here because all modules above create identities and hashes.
 

@@ -47,6 +47,8 @@ mod grammars;
 mod growing;
 #[path = "http/healing.rs"]
 mod healing;
+#[path = "http/isolation.rs"]
+mod isolation;
 #[path = "http/laws.rs"]
 mod laws;
 #[path = "http/leaving.rs"]

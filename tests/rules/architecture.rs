@@ -99,7 +99,7 @@ const ENGINE_ROOMS: [(&str, &[&str]); 14] = [
     ("request", &["error", "fairness", "metrics"]),
     ("model", &["error"]),
     ("torch", &["error", "model"]),
-    ("blocks", &[]),
+    ("blocks", &["fairness"]),
     ("speculation", &["config", "error", "fairness", "request"]),
     ("grammar", &["error", "request", "speculation"]),
     (
@@ -466,7 +466,12 @@ fn a_running_service_prints_nothing_itself() {
             problems.extend(file.lines_with(&macros));
         }
         if file.path.starts_with("server/src/cli/serve") {
-            problems.extend(file.lines_with(&["output::out", "output::err", "io::stdout().w", "io::stderr().w"]));
+            problems.extend(file.lines_with(&[
+                "output::out",
+                "output::err",
+                "io::stdout().w",
+                "io::stderr().w",
+            ]));
         }
     }
     assert_none(&problems);

@@ -104,6 +104,17 @@ impl Automata {
         }
     }
 
+    /// Returns the bytes of the automata beyond the base.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Drops all automata beyond the base.
+    pub(crate) fn forget(&self) {
+        self.found.clear();
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+
     /// Returns a cache with the same base and nothing else.
     pub(crate) fn fresh(&self) -> Automata {
         Automata {

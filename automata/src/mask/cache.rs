@@ -44,6 +44,9 @@ pub struct Tables {
     pub(super) subtree_masks: DashMap<SubtreeKey, Arc<SubtreeMask>, FxBuildHasher>,
     pub(super) key_subtree_masks: DashMap<SubtreeKey, Option<Arc<KeySubtreeMask>>, FxBuildHasher>,
     end_states: EndStatesByState,
+    /// The facts about the contents of tokens that these tables alone have found; `None` if they share those
+    /// of the base.
+    own_facts: Option<Facts>,
     /// The closed alphabets of terminals, by terminal number.
     pub(super) closed: DashMap<u64, Arc<Kept>, FxBuildHasher>,
     /// The number of the next trie of rests.
@@ -144,6 +147,7 @@ impl Tables {
             subtree_masks: DashMap::default(),
             key_subtree_masks: DashMap::default(),
             end_states: DashMap::default(),
+            own_facts: None,
             closed: DashMap::default(),
         }
     }
@@ -157,6 +161,28 @@ impl Tables {
             self.base.clone(),
             self.automata.fresh(),
         )
+    }
+
+    /// Returns tables with the same base, apart from all others: nothing that is computed for their grammars
+    /// is found by those of other tables, nor the other way round. [`fresh`](Self::fresh) tables still share
+    /// what is learned about the base after it was made.
+    pub fn apart(&self) -> Tables {
+        Tables {
+            own_facts: Some(self.base.facts.as_ref().clone()),
+            ..self.fresh()
+        }
+    }
+
+    /// Returns the bytes that these tables take beyond the base.
+    pub fn own_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed) + self.automata.bytes()
+    }
+
+    /// Drops everything beyond the base.
+    pub fn forget(&self) {
+        self.clear();
+        self.bytes.store(0, Ordering::Relaxed);
+        self.automata.forget();
     }
 
     /// Returns the vocabulary.
@@ -188,14 +214,14 @@ impl Tables {
 
     /// Returns the facts about the contents of tokens.
     pub(crate) fn facts(&self) -> &Facts {
-        &self.base.facts
+        self.own_facts.as_ref().unwrap_or(&self.base.facts)
     }
 
     /// Returns the end states of the tokens that stay within a language from one of its states.
     pub(crate) fn end_states(&self, terminal: &Terminal, state: u32) -> Arc<EndStates> {
         let key = (terminal.table_number(), state);
         let base = &self.base.end_states;
-        let is_base = base.tables.contains(&key.0);
+        let is_base = self.own_facts.is_none() && base.tables.contains(&key.0);
         let known = if is_base { &base.known } else { &self.end_states };
         if let Some(known) = known.get(&key) {
             return known.clone();
@@ -261,16 +287,20 @@ impl Tables {
 
     pub(super) fn grow(&self, bytes: usize) {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.bound {
-            self.entries.clear();
-            self.terminal_masks.clear();
-            self.length_masks.clear();
-            self.subtree_masks.clear();
-            self.key_subtree_masks.clear();
-            self.end_states.clear();
-            self.closed.clear();
-            self.terminals.clear();
+            self.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
         }
+    }
+
+    fn clear(&self) {
+        self.entries.clear();
+        self.terminal_masks.clear();
+        self.length_masks.clear();
+        self.subtree_masks.clear();
+        self.key_subtree_masks.clear();
+        self.end_states.clear();
+        self.closed.clear();
+        self.terminals.clear();
     }
 }
 

@@ -28,7 +28,7 @@ const MOST_COUNTS: usize = 1 << 10;
 type TextsBetween = Option<Arc<KeySet>>;
 
 /// The contents of the tokens of a vocabulary, each fact computed on first use.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Facts {
     vocabulary: Arc<Vocabulary>,
     after: DashMap<(ByteSet, u8), ByteSet, FxBuildHasher>,

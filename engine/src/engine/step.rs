@@ -19,7 +19,7 @@ mod leading;
 mod passing;
 mod taking;
 
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, Scope};
 use crate::config::EngineConfig;
 use crate::engine::ahead::{Admitted, Ahead};
 use crate::engine::draft_model::{Assistant, DraftModel};
@@ -30,6 +30,7 @@ use crate::grammar::masks::{Finder, MaskHook};
 use crate::metrics::meters::Meters;
 use crate::metrics::stats::Stats;
 use crate::model::Model;
+use crate::request::Request;
 use crate::request::driver::{BranchEvent, Orders};
 use crate::request::law::{Taught, learning_walk, teaches};
 use crate::sampling::Columns;
@@ -187,6 +188,7 @@ impl Core {
             sequence.draw.walk = learning_walk(&sequence.request, &sequence.draw.warper, trie.clone());
             sequence.draw.trie = Some(trie);
         }
+        sequence.share_within(&self.scope_of(&sequence.request));
         sequence.draft.store = self.stores.of(&sequence.request.limits.owner);
         sequence.draft.window = window::begin(self.config.lookahead, &sequence.request);
         sequence.draft.siblings = self.stores.of_samples(&sequence.request);
@@ -196,6 +198,18 @@ impl Core {
         self.scheduler.waiting.push_back(sequence);
         self.jobs.insert(id, job);
         self.tell(id, 0, BranchEvent::Begun);
+    }
+
+    /// Returns the texts that those of a request may share blocks with.
+    fn scope_of(&self, request: &Request) -> Scope {
+        let owner = match self.config.share_prompts {
+            true => None,
+            false => request.limits.owner.clone(),
+        };
+        Scope {
+            owner,
+            salt: request.prompt.cache_salt.clone(),
+        }
     }
 
     /// Runs one pass over the sequences that are due.

@@ -85,7 +85,7 @@ impl Amateur {
 
     /// Releases the blocks.
     pub(crate) fn forget(&mut self, blocks: &mut Blocks) {
-        blocks.release(std::mem::take(&mut self.table));
+        blocks.release(self.table.take());
         self.computed = 0;
     }
 }

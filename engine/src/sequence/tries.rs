@@ -1,7 +1,7 @@
 //! The tries of the global law's attempts, kept for the next request of the same kind.
 //!
-//! A trie belongs to one owner, prompt, warping, grammar and maximum length (and to the one model of this
-//! engine). Requests that agree in all of them and enable sharing
+//! A trie belongs to one owner, salt, prompt, warping, grammar and maximum length (and to the one model of
+//! this engine). Requests that agree in all of them and enable sharing
 //! ([`Law::Global`](lexiform_law::Law::Global)) share it, whatever their seeds: later ones need fewer
 //! attempts. Another owner's requests do not: the number of attempts would tell what the owner has asked.
 //!
@@ -24,6 +24,7 @@ pub(crate) type SharedTrie = Arc<Mutex<Trie>>;
 
 struct Key {
     owner: Owner,
+    salt: Option<Arc<str>>,
     prompt: Vec<u32>,
     sampling: Sampling,
     grammar: Grammar,
@@ -33,17 +34,12 @@ struct Key {
 impl Key {
     fn fits(&self, request: &Request, grammar: &Grammar) -> bool {
         self.max_tokens == request.limits.max_tokens
-            && self.owner == *owner_of(request)
+            && self.owner == request.limits.owner
+            && self.salt == request.prompt.cache_salt
             && self.prompt == request.prompt.tokens
             && self.sampling == seedless(&request.sampling)
             && self.grammar.ptr_eq(grammar)
     }
-}
-
-/// Returns the owner of the attempts of a request.
-fn owner_of(request: &Request) -> &Owner {
-    let limits = &request.limits;
-    limits.attempts_of.as_ref().unwrap_or(&limits.owner)
 }
 
 /// Returns the settings without the seed and the stream.
@@ -74,7 +70,8 @@ impl Tries {
             .and_then(|place| self.recent.remove(place))
             .unwrap_or_else(|| {
                 let key = Key {
-                    owner: owner_of(request).clone(),
+                    owner: request.limits.owner.clone(),
+                    salt: request.prompt.cache_salt.clone(),
                     prompt: request.prompt.tokens.clone(),
                     sampling: seedless(&request.sampling),
                     grammar: grammar.clone(),

@@ -48,6 +48,7 @@ mod options;
 mod other_tokens;
 mod overlap;
 mod own_products;
+mod owners;
 mod penalties;
 mod pieces;
 mod planned;

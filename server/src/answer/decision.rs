@@ -50,6 +50,7 @@ pub fn prepare(
         messages,
         questions,
         tokenisations,
+        cache_salt,
         ignored,
     } = request;
     let plain = Generation::plain(&model);
@@ -72,7 +73,8 @@ pub fn prepare(
         };
         let request = weighing
             .question(prompt, &question)?
-            .owner(interest.share().clone());
+            .owner(interest.owner().clone())
+            .cache_salt(cache_salt.clone());
         asked.push(Questionnaire { question, request });
     }
     Ok((asked, ignored))

@@ -133,6 +133,11 @@ pub struct ModelArgs {
         value_name = "MIB"
     )]
     pub cache_memory: Option<usize>,
+    /// Let the requests of all API keys, and without keys of all clients, find each other's prompts in the
+    /// cache of keys and values. How many tokens of a prompt were cached, and the time of an answer, then
+    /// reveal prompts of other keys
+    #[arg(help_heading = "Batches and memory", long, env = "LEXIFORM_SHARE_PROMPTS")]
+    pub share_prompts: bool,
     /// What is drafted, and how
     #[command(flatten, next_help_heading = "Drafts")]
     pub drafts: DraftArgs,
@@ -273,6 +278,7 @@ impl ModelArgs {
         let fitting = self.cache_mib().saturating_mul(1 << 20) / bytes;
         EngineConfig {
             block_size: BLOCK,
+            share_prompts: self.share_prompts,
             blocks: fitting.clamp(whole, whole.saturating_mul(self.max_batch.max(1))),
             max_running: self.max_batch,
             max_waiting: self.queue,

@@ -111,7 +111,8 @@ pub fn run(args: Args) -> Outcome {
         .map_err(|error| Failure::message(error.to_string()))?
         .with_limits(patience(&args.limits))
         .with_callbacks(callbacks)
-        .with_tool_format(args.tool_format);
+        .with_tool_format(args.tool_format)
+        .sharing_grammars(args.access.share_grammars);
     let app = Arc::new(AppState::new(Arc::new(served), settings));
     let served = app.clone();
     let address = address(&listener, socket.as_ref(), listening.tls.is_some())?;

@@ -13,11 +13,11 @@ use crate::operate::keys::Rights;
 pub struct InterestGuard(Interest);
 
 impl InterestGuard {
-    /// Creates the guard of a request by this owner, who is also the one with whom it takes turns.
-    pub fn by(owner: Owner) -> Self {
+    /// Creates the guard of a request with the key of this name, or without one.
+    pub fn by(key: Owner) -> Self {
         Self::asked(Requester {
-            share: owner.clone(),
-            owner,
+            owner: key.clone(),
+            key,
             ..Requester::default()
         })
     }
@@ -49,13 +49,14 @@ pub struct Interest {
     requester: Requester,
 }
 
-/// The origin of a request: the owner to charge, and the owner with whom it takes turns.
+/// The origin of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Requester {
-    /// The owner who is charged for what a request leaves in caches: the owner of its key.
+    /// The name of the key or, without keys, the address of the client: requests of one owner take turns, and
+    /// what a request leaves in caches is charged to its owner.
     pub owner: Owner,
-    /// The owner with whom the request takes turns: the owner of its key or, without keys, its connection.
-    pub share: Owner,
+    /// The name of the key, whose grammars the request may use; `None` without keys.
+    pub key: Owner,
     /// What its key may ask for.
     pub rights: Arc<Rights>,
 }
@@ -66,14 +67,14 @@ impl Interest {
         self.lost.load(Ordering::Acquire)
     }
 
-    /// Returns the owner who is charged for the results of the work.
-    pub fn owner(&self) -> &Owner {
-        &self.requester.owner
+    /// Returns the origin of the request.
+    pub fn requester(&self) -> &Requester {
+        &self.requester
     }
 
-    /// Returns the owner with whom the request takes turns at threads and the model.
-    pub fn share(&self) -> &Owner {
-        &self.requester.share
+    /// Returns the owner of the request.
+    pub fn owner(&self) -> &Owner {
+        &self.requester.owner
     }
 
     /// Returns what the request may ask for.

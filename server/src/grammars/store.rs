@@ -1,8 +1,12 @@
-//! The store of compiled grammars: the compiler of one vocabulary, a cache keyed by the meaning of a
+//! The store of compiled grammars: the compilers of one vocabulary, a cache keyed by the meaning of a
 //! language, and the grammars that clients registered. Clients send the same schema with every request.
 //!
-//! The cache is bounded by bytes, and charged to the API keys whose requests were compiled, so that no key
-//! evicts the grammars of the others. A grammar that has grown with the texts it read is weighed again, and
+//! Each API key has grammars and tables of its own: a grammar that is found takes less time than one that is
+//! compiled, which would tell a key what another has sent. They are shared if the operator says so, and
+//! without keys.
+//!
+//! The cache is bounded by bytes, and charged to those whose requests were compiled, so that nobody evicts
+//! the grammars of the others. A grammar that has grown with the texts it read is weighed again, and
 //! one that has outgrown its bound is replaced by a fresh one, while running sequences keep the old one.
 //! Concurrent requests with the same new source wait for one compilation, which is cancelled when the last of
 //! them has left. Sources that do not compile are not cached: the compiler's limits are deterministic, so the
@@ -20,7 +24,8 @@ use lexiform::{Compiler, Grammar};
 
 use crate::grammars::cache::Cache;
 use crate::grammars::compile_memory::CompileMemory;
-use crate::grammars::interest::Interest;
+use crate::grammars::compilers::Compilers;
+use crate::grammars::interest::{Interest, Requester};
 use crate::grammars::language::{Finding, Language, Rejected};
 use crate::grammars::lowering::{lower_answer, schema_options};
 use crate::grammars::single_flight::SingleFlight;
@@ -56,25 +61,32 @@ pub struct Compiled {
     weight: u32,
 }
 
-/// The compiler of one model's vocabulary, with its cache.
+/// The identity of a compiled grammar: the key that had it compiled, if keys do not share, and its language.
+type OfKey = (Owner, Language);
+
+/// The compilers of one model's vocabulary, with their cache.
 pub struct GrammarStore {
-    compiler: Compiler,
+    compilers: Compilers,
     limits: Limits,
-    cache: Cache<Language, Compiled>,
-    compiling: SingleFlight<Language, Result<Compiled, Arc<Rejected>>>,
+    cache: Cache<OfKey, Compiled>,
+    compiling: SingleFlight<OfKey, Result<Compiled, Arc<Rejected>>>,
+    /// `true` if keys share grammars.
+    is_shared: bool,
     memory: CompileMemory,
-    /// The registered constraints. Each owner has a separate namespace: no other owner can read or use its
+    /// The registered constraints. Each key has a separate namespace: no other key can read or use its
     /// entries.
     registered: Cache<(Owner, String), Constraint>,
 }
 
 impl GrammarStore {
-    /// Creates a store whose cache is bounded by about this many bytes.
+    /// Creates a store whose cache is bounded by about this many bytes. Keys do not share grammars.
     pub fn new(vocabulary: Arc<Vocabulary>, bytes: u64) -> Self {
         let compiler = Compiler::new(vocabulary);
+        // Without the priming, schemas still compile, but more slowly.
+        let primed = compiler.primed(&Options::for_generation()).unwrap_or(compiler);
         Self {
-            // Without the priming, schemas still compile, but more slowly.
-            compiler: compiler.primed(&Options::for_generation()).unwrap_or(compiler),
+            compilers: Compilers::new(primed),
+            is_shared: false,
             limits: Limits::default(),
             cache: Cache::new(bytes),
             compiling: SingleFlight::default(),
@@ -83,20 +95,31 @@ impl GrammarStore {
         }
     }
 
-    /// Stores a constraint under its identity for this owner, as long as there is room.
-    pub fn register(&self, id: &str, constraint: Constraint, owner: &Owner) {
-        let weight = constraint.source.bytes() + REGISTERED_BYTES;
-        self.registered.insert(
-            (owner.clone(), id.to_owned()),
-            constraint,
-            owner.clone(),
-            weight as u64,
-        );
+    /// Sets whether keys share grammars.
+    #[must_use]
+    pub fn shared(self, is_shared: bool) -> Self {
+        Self { is_shared, ..self }
     }
 
-    /// Returns the constraint that this owner registered under this identity.
-    pub fn registered(&self, id: &str, owner: &Owner) -> Option<Constraint> {
-        self.registered.get(&(owner.clone(), id.to_owned()))
+    /// Stores a constraint under its identity for the key of this requester, as long as there is room.
+    pub fn register(&self, id: &str, constraint: Constraint, requester: &Requester) {
+        let weight = constraint.source.bytes() + REGISTERED_BYTES;
+        let (key, owner) = (requester.key.clone(), requester.owner.clone());
+        self.registered
+            .insert((key, id.to_owned()), constraint, owner, weight as u64);
+    }
+
+    /// Returns the constraint that was registered under this identity with the key of this requester.
+    pub fn registered(&self, id: &str, requester: &Requester) -> Option<Constraint> {
+        self.registered.get(&(requester.key.clone(), id.to_owned()))
+    }
+
+    /// Returns the key among whose grammars those of a request are; `None` for those that all share.
+    fn key_of(&self, interest: &Interest) -> Owner {
+        match self.is_shared {
+            true => None,
+            false => interest.requester().key.clone(),
+        }
     }
 
     /// Returns the grammar of a language; blocks while it compiles. Returns `None` if the interest was lost
@@ -110,13 +133,14 @@ impl GrammarStore {
         interest: &Interest,
         metrics: &Metrics,
     ) -> Option<Result<Compiled, Arc<Rejected>>> {
-        if let Some(compiled) = self.cache.get(language) {
+        let place: OfKey = (self.key_of(interest), language.clone());
+        if let Some(compiled) = self.cache.get(&place) {
             metrics.grammar_hit();
-            return Some(Ok(self.weighed(language, compiled, interest.owner())));
+            return Some(Ok(self.weighed(&place, compiled, interest.owner())));
         }
-        self.compiling.run(language, interest, |cancel| {
+        self.compiling.run(&place, interest, |cancel| {
             // Another request may have inserted it since.
-            if let Some(compiled) = self.cache.get(language) {
+            if let Some(compiled) = self.cache.get(&place) {
                 return Ok(compiled);
             }
             let limits = Limits {
@@ -125,7 +149,7 @@ impl GrammarStore {
                 ..self.limits.clone()
             };
             let begun = Instant::now();
-            let compiled = compile(language, &self.compiler, &limits);
+            let compiled = compile(language, &self.compilers.of(&place.0), &limits);
             let outcome = match &compiled {
                 Ok(_) => CompileOutcome::Compiled,
                 Err(rejected) if rejected.is_called_off() => CompileOutcome::CalledOff,
@@ -133,7 +157,7 @@ impl GrammarStore {
             };
             metrics.grammar_compiled(language.kind(), begun.elapsed(), outcome);
             if let Ok(compiled) = &compiled {
-                self.keep(language, compiled, interest.owner());
+                self.keep(&place, compiled, interest.owner());
             }
             compiled.map_err(Arc::new)
         })
@@ -141,7 +165,7 @@ impl GrammarStore {
 
     /// Returns the grammar, or its replacement if it has outgrown its bound; a grammar that has grown a lot
     /// is weighed again.
-    fn weighed(&self, language: &Language, mut compiled: Compiled, owner: &Owner) -> Compiled {
+    fn weighed(&self, place: &OfKey, mut compiled: Compiled, owner: &Owner) -> Compiled {
         if let Some(renewed) = compiled.grammar.compacted() {
             compiled.weight = u32::try_from(renewed.memory_usage()).unwrap_or(u32::MAX);
             compiled.grammar = renewed;
@@ -150,22 +174,23 @@ impl GrammarStore {
         } else {
             return compiled;
         }
-        self.keep(language, &compiled, owner);
+        self.keep(place, &compiled, owner);
         compiled
     }
 
-    /// Weighs the grammars that have grown since they were last weighed: a grammar that is not requested
-    /// again would otherwise stay as large as it was when its last answer ended. Checking one takes some
-    /// hundred nanoseconds.
+    /// Bounds the tables of keys, and weighs the grammars that have grown since they were last weighed: a
+    /// grammar that is not requested again would otherwise stay as large as it was when its last answer
+    /// ended. Checking one takes some hundred nanoseconds.
     pub fn weigh_all(&self) {
         let is_due = |compiled: &Compiled| has_grown(compiled) || compiled.grammar.compacted().is_some();
-        for (language, compiled, owner) in self.cache.matching(is_due) {
-            self.weighed(&language, compiled, &owner);
+        for (place, compiled, owner) in self.cache.matching(is_due) {
+            self.weighed(&place, compiled, &owner);
         }
+        self.compilers.tidy();
     }
 
-    fn keep(&self, language: &Language, compiled: &Compiled, owner: &Owner) {
-        let source = u32::try_from(language.source_bytes()).unwrap_or(u32::MAX);
+    fn keep(&self, place: &OfKey, compiled: &Compiled, owner: &Owner) {
+        let source = u32::try_from(place.1.source_bytes()).unwrap_or(u32::MAX);
         let base = BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE));
         let readers = compiled
             .readers
@@ -174,7 +199,7 @@ impl GrammarStore {
             .map(ArgumentReader::memory_usage);
         let weight = u64::from(base.saturating_add(compiled.weight)) + readers.sum::<usize>() as u64;
         self.cache
-            .insert(language.clone(), compiled.clone(), owner.clone(), weight);
+            .insert(place.clone(), compiled.clone(), owner.clone(), weight);
     }
 
     /// Returns the estimated size in bytes of the cached grammars that this owner is charged for.
@@ -266,8 +291,9 @@ mod tests {
     /// Requests the grammar of this number, and returns `true` if it had to be compiled.
     fn get(grammars: &GrammarStore, number: usize, owner: Owner) -> bool {
         let language = language(format!("a{{{number}}}"));
-        let known = grammars.cache.get(&language).is_some();
         let (wanted, metrics) = (InterestGuard::by(owner), Metrics::new("m"));
+        let place = (grammars.key_of(&wanted.interest()), language.clone());
+        let known = grammars.cache.get(&place).is_some();
         let got = grammars.get(&language, &wanted.interest(), &metrics);
         assert!(got.is_some_and(|compiled| compiled.is_ok()), "{number}");
         !known
@@ -325,7 +351,7 @@ mod tests {
             state = first.step_bytes(state, b"a").expect("a text goes on");
         }
         grammars.weigh_all();
-        let kept = grammars.cache.get(&language).expect("it is kept").grammar;
+        let kept = grammars.cache.get(&(None, language)).expect("it is kept").grammar;
         assert!(!kept.ptr_eq(&first) && kept.memory_usage() < first.memory_usage());
     }
 
@@ -333,30 +359,55 @@ mod tests {
     #[test]
     fn a_key_pushes_out_its_own_grammars_only() {
         let grammars = grammars(16 * u64::from(BASE_BYTES));
-        let (shop, flood) = (Some("shop".into()), Some("flood".into()));
+        let by = |key: &str| Requester {
+            owner: Some(key.into()),
+            key: Some(key.into()),
+            ..Requester::default()
+        };
+        let (shop, flood) = (by("shop"), by("flood"));
         let registered = Constraint::new(Source::Regex("a".repeat(10_000)), "guided_regex");
         for number in 1..5 {
-            assert!(get(&grammars, number, Owner::clone(&shop)));
+            assert!(get(&grammars, number, shop.key.clone()));
             grammars.register(&format!("shop {number}"), registered.clone(), &shop);
         }
         for number in 100..300 {
-            assert!(get(&grammars, number, Owner::clone(&flood)));
+            assert!(get(&grammars, number, flood.key.clone()));
             grammars.register(&format!("flood {number}"), registered.clone(), &flood);
         }
         for number in 1..5 {
-            assert!(!get(&grammars, number, Owner::clone(&shop)), "{number}");
+            assert!(!get(&grammars, number, shop.key.clone()), "{number}");
             assert!(
                 grammars.registered(&format!("shop {number}"), &shop).is_some(),
                 "{number}"
             );
         }
+        let is_registered = |by: &Requester| grammars.registered("flood 299", by).is_some();
         assert!(grammars.registered("flood 100", &flood).is_none());
-        assert!(grammars.registered("flood 299", &flood).is_some());
-        assert!(
-            grammars.registered("flood 299", &shop).is_none()
-                && grammars.registered("flood 299", &None).is_none()
-        );
-        // A grammar that one key has compiled can be used by all.
-        assert!(!get(&grammars, 299, shop));
+        assert!(is_registered(&flood) && !is_registered(&shop) && !is_registered(&Requester::default()));
+    }
+
+    /// Guards against a cache that tells a key, by the time of a compile, what another has sent.
+    #[test]
+    fn a_key_finds_the_grammars_of_others_only_if_they_are_shared() {
+        let (one, other) = (Some("one".into()), Some("other".into()));
+        let apart = grammars(1 << 24);
+        assert!(get(&apart, 1, Owner::clone(&one)) && !get(&apart, 1, one.clone()));
+        assert!(get(&apart, 1, other.clone()) && !get(&apart, 1, other.clone()));
+        assert!(get(&apart, 1, None) && !get(&apart, 1, None));
+        let shared = grammars(1 << 24).shared(true);
+        assert!(get(&shared, 1, one) && !get(&shared, 1, other.clone()) && !get(&shared, 1, None));
+        // Without keys, addresses share grammars, and are charged for them.
+        let by = |address: &str| Requester {
+            owner: Some(address.into()),
+            key: None,
+            ..Requester::default()
+        };
+        let at = |address: &str| {
+            let wanted = InterestGuard::asked(by(address));
+            let got = apart.get(&language("b".to_owned()), &wanted.interest(), &Metrics::new("m"));
+            got.expect("somebody wants it").expect("it compiles").grammar
+        };
+        assert!(at("10.0.0.1").ptr_eq(&at("10.0.0.2")));
+        assert!(apart.charged(&by("10.0.0.1").owner) > 0 && apart.charged(&by("10.0.0.2").owner) == 0);
     }
 }

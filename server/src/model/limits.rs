@@ -84,8 +84,8 @@ impl RequestLimits {
     ///
     /// # Errors
     /// Fails if there is no room.
-    pub fn prepare(&self, share: &Owner) -> Result<Place, ApiError> {
-        let taken = self.prepared.take(share, 1);
+    pub fn prepare(&self, owner: &Owner) -> Result<Place, ApiError> {
+        let taken = self.prepared.take(owner, 1);
         taken.map_err(|_| ApiError::queue_full(self.prepared.limit()))
     }
 
@@ -119,8 +119,8 @@ impl RequestLimits {
     }
 
     /// Takes room for the prompts. A prompt that is larger than all the room may wait alone.
-    pub(super) fn wait_in_line(&self, share: &Owner, tokens: usize) -> Result<Place, ApiError> {
-        self.waiting.take(share, tokens).map_err(|_| {
+    pub(super) fn wait_in_line(&self, owner: &Owner, tokens: usize) -> Result<Place, ApiError> {
+        self.waiting.take(owner, tokens).map_err(|_| {
             self.turned_away[1].fetch_add(1, Ordering::Relaxed);
             ApiError::queue_of_tokens_full(self.waiting.limit())
         })

@@ -54,8 +54,8 @@ impl Running {
     /// Fails if the engine refuses one of them, or if the queue is full.
     pub fn start(engine: &Engine, requests: Vec<Request>, limits: RequestLimits) -> Result<Self, ApiError> {
         let tokens = requests.iter().map(|request| request.prompt.tokens.len()).sum();
-        let share = requests.first().and_then(|request| request.limits.owner.clone());
-        let line = Some(limits.wait_in_line(&share, tokens)?);
+        let owner = requests.first().and_then(|request| request.limits.owner.clone());
+        let line = Some(limits.wait_in_line(&owner, tokens)?);
         let is_search = requests
             .iter()
             .any(|request| matches!(request.task, Task::Search { .. }));

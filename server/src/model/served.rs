@@ -134,6 +134,13 @@ impl ServedModel {
         &self.grammars
     }
 
+    /// Sets whether keys use the grammars that others have had compiled; without this, they do not.
+    #[must_use]
+    pub fn sharing_grammars(self, shared: bool) -> Self {
+        let grammars = self.grammars.shared(shared);
+        Self { grammars, ..self }
+    }
+
     /// Returns the metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics

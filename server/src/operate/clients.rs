@@ -1,10 +1,13 @@
 //! The addresses of clients, also of those whose requests come through proxies.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use actix_web::http::header::HeaderMap;
+use lexiform_engine::Owner;
 
+/// The number of bits of an IPv6 address that identify a client.
+const CLIENT_BITS: u8 = 64;
 /// The header in which a proxy appends the address of whoever asked it.
 const FORWARDED: &str = "x-forwarded-for";
 
@@ -93,6 +96,19 @@ impl Clients {
         client
     }
 
+    /// Returns the client of a request as an owner: its address or, of one of IPv6, its network, because a
+    /// host may use all addresses of that.
+    pub fn owner(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Owner {
+        let name = match self.address(peer, headers) {
+            Some(IpAddr::V6(whole)) => {
+                let network = u128::from(whole) >> (128 - CLIENT_BITS) << (128 - CLIENT_BITS);
+                format!("{}/{CLIENT_BITS}", Ipv6Addr::from(network))
+            }
+            other => shown(other),
+        };
+        Some(name.into())
+    }
+
     fn is_proxy(&self, peer: Option<IpAddr>) -> bool {
         self.proxies.iter().any(|proxy| proxy.is(peer))
     }
@@ -172,6 +188,20 @@ mod tests {
         assert_eq!(address(&["unix"], "", &["1.1.1.1"]), "1.1.1.1");
         assert_eq!(address(&["0.0.0.0/0"], "", &["1.1.1.1"]), "unix");
         assert_eq!(address(&["unix"], "10.0.0.7:1", &["1.1.1.1"]), "10.0.0.7");
+    }
+
+    #[test]
+    fn a_client_of_ipv6_is_its_network() {
+        for (peer, owner) in [
+            ("[2001:db8:1:2::3]:1", "2001:db8:1:2::/64"),
+            ("[2001:db8:1:2:ffff::9]:2", "2001:db8:1:2::/64"),
+            ("[::ffff:1.2.3.4]:1", "1.2.3.4"),
+            ("10.0.0.7:5000", "10.0.0.7"),
+            ("", "unix"),
+        ] {
+            let found = Clients::default().owner(peer.parse().ok(), &HeaderMap::new());
+            assert_eq!(found.as_deref(), Some(owner), "{peer}");
+        }
     }
 
     #[test]

@@ -196,7 +196,7 @@ pub fn resolve(
 /// # Errors
 /// Fails if it is not registered here, or was registered by another owner.
 pub fn registered(served: &ServedModel, id: &str, interest: &Interest) -> Result<Constraint, ApiError> {
-    let found = served.grammars().registered(id, interest.owner());
+    let found = served.grammars().registered(id, interest.requester());
     found.ok_or_else(|| ApiError::unknown_grammar(id))
 }
 
@@ -308,6 +308,7 @@ pub fn engine_requests(
             ..Request::new(prompt, max_tokens)
                 // In vLLM, a lower priority is more urgent.
                 .priority(generation.priority.saturating_neg())
+                .cache_salt(generation.cache_salt.clone())
                 .on_budget(match generation.on_budget {
                     wire::OnBudget::Complete => OnBudget::Complete,
                     wire::OnBudget::Truncate => OnBudget::Cut,

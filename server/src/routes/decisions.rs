@@ -14,12 +14,12 @@ use crate::wire::error::ApiError;
 pub async fn create(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let mut account = app.open_account(&asked.request)?;
-    let owner = handler::owner(&asked.request);
+    let requester = handler::requester(&app, &asked.request);
     let answered = async {
         app.check_open()?;
         let body = asked.body().await?;
         let served = app.served.clone();
-        let asked = blocking(&app, owner, move |interest| {
+        let asked = blocking(&app, requester, move |interest| {
             decision::prepare(&served, wire::decisions::read(&body)?, interest)
         });
         let (asked, ignored) = asked.await?;

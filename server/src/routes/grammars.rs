@@ -30,7 +30,7 @@ pub async fn register(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
         served
             .grammars()
-            .register(&compiled.id, constraint, interest.owner());
+            .register(&compiled.id, constraint, interest.requester());
         Ok(report::registered(&compiled))
     })
     .await
@@ -46,7 +46,7 @@ pub async fn get(
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let served = app.served.clone();
-    let told = blocking(&app, handler::owner(&request), move |interest| {
+    let told = blocking(&app, handler::requester(&app, &request), move |interest| {
         let (_, compiled) = compiled(&served, &Named::Id(id.into_inner()), interest)?;
         Ok(report::registered(&compiled))
     });

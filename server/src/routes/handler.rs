@@ -70,12 +70,12 @@ pub(crate) async fn answer_json(
 ) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let mut account = app.open_account(&asked.request)?;
-    let owner = owner(&asked.request);
+    let requester = requester(&app, &asked.request);
     let told = async {
         app.check_open()?;
         let body = asked.body().await?;
         let served = app.served.clone();
-        blocking(&app, owner, move |interest| tell(&served, &body, interest)).await
+        blocking(&app, requester, move |interest| tell(&served, &body, interest)).await
     }
     .await;
     account.settle(told.as_ref().map(|_| Usage::default()));
@@ -118,15 +118,17 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// Returns the requester: the owner of the key, or else the peer of the connection.
-pub(crate) fn owner(request: &HttpRequest) -> Requester {
+/// Returns the requester: the owner of the key, or else the client at an address, however many connections it
+/// has.
+pub(crate) fn requester(app: &AppState, request: &HttpRequest) -> Requester {
     let key = request.extensions().get::<Arc<Key>>().cloned();
-    let owner: Owner = key.as_ref().map(|key| Arc::from(key.name.as_str()));
-    let peer = || request.peer_addr().map(|peer| Arc::from(peer.to_string()));
+    let rights = key.as_ref().map(|key| key.rights.clone()).unwrap_or_default();
+    let key: Owner = key.map(|key| Arc::from(key.name.as_str()));
+    let client = || app.settings.clients.owner(request.peer_addr(), request.headers());
     Requester {
-        share: owner.clone().or_else(peer),
-        owner,
-        rights: key.map(|key| key.rights.clone()).unwrap_or_default(),
+        owner: key.clone().or_else(client),
+        key,
+        rights,
     }
 }
 
@@ -144,9 +146,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Interest) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let limits = app.served.limits();
-    let room = limits.prepare(&requester.share)?;
+    let room = limits.prepare(&requester.owner)?;
     let limit = limits.prepare;
-    let share = requester.share.clone();
+    let owner = requester.owner.clone();
     let wanted = InterestGuard::asked(requester);
     let interest = wanted.interest();
     let work = move || match interest.is_lost() {
@@ -160,7 +162,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
         // The receiver is gone if the client has disconnected.
         let _ = sender.send(work());
     };
-    app.threads.start(share, Length::Short, Box::new(work));
+    app.threads.start(owner, Length::Short, Box::new(work));
     let ended = tokio::time::timeout(limit, done).await;
     leaving.0 = None;
     let Ok(done) = ended else {

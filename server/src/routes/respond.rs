@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use actix_web::http::header::{CACHE_CONTROL, HeaderName, LINK};
 use actix_web::web::Bytes;
-use actix_web::{HttpMessage as _, HttpResponse, HttpResponseBuilder};
+use actix_web::{HttpResponse, HttpResponseBuilder};
 use futures_core::Stream;
 use serde_json::Value;
 
@@ -18,7 +18,6 @@ use crate::grammars::interest::{Interest, Requester};
 use crate::model::running::Running;
 use crate::model::served::ServedModel;
 use crate::operate::audit::Account;
-use crate::operate::keys::Key;
 use crate::routes::handler::{self, ApiRequest, blocking};
 use crate::routes::prepare::{Prepare, Prepared, Reply};
 use crate::routes::state::AppState;
@@ -43,9 +42,8 @@ pub(crate) async fn generate(asked: ApiRequest, prepare: Prepare) -> Result<Http
 /// Fails if the request is invalid, or if the engine cannot accept it.
 pub(crate) async fn reply(asked: ApiRequest, prepare: impl PrepareReply) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
-    let owner = asked.request.extensions().get::<Arc<Key>>().cloned();
     let mut account = app.open_account(&asked.request)?;
-    let requester = handler::owner(&asked.request);
+    let requester = handler::requester(&app, &asked.request);
     let answered = run(asked, prepare, &mut account).await;
     match answered {
         Ok(Begun::Told(told, ignored)) => {
@@ -54,7 +52,7 @@ pub(crate) async fn reply(asked: ApiRequest, prepare: impl PrepareReply) -> Resu
         }
         Ok(Begun::Running(mut prepared, running)) => {
             prepared.frame.charge(account);
-            answer(&app, *prepared, running, (owner.as_deref(), requester)).await
+            answer(&app, *prepared, running, requester).await
         }
         Err(error) => {
             account.end(error.code(), Usage::default());
@@ -89,8 +87,8 @@ async fn run(
 ) -> Result<Begun, ApiError> {
     let app = asked.app.clone();
     app.check_open()?;
-    let requester = handler::owner(&asked.request);
-    let (share, owner) = (requester.share.clone(), requester.owner.clone());
+    let requester = handler::requester(&app, &asked.request);
+    let owner = requester.owner.clone();
     let body = asked.body().await?;
     account.note("bytes", body.len());
     let served = app.served.clone();
@@ -116,8 +114,7 @@ async fn run(
     account.note("grammar_bytes", prepared.source_bytes);
     let mut requests = std::mem::take(&mut prepared.requests);
     for request in &mut requests {
-        request.limits.owner.clone_from(&share);
-        request.limits.attempts_of = Some(owner.clone());
+        request.limits.owner.clone_from(&owner);
     }
     let limits = app.served.limits().shortened(prepared.timeout);
     prepared.frame.keep(&requests);
@@ -137,7 +134,7 @@ async fn answer(
     app: &AppState,
     prepared: Prepared,
     running: Running,
-    (owner, requester): (Option<&Key>, Requester),
+    requester: Requester,
 ) -> Result<HttpResponse, ApiError> {
     let mut response = HttpResponse::Ok();
     if let Some(enforced) = prepared.enforced {
@@ -165,12 +162,12 @@ async fn answer(
         }
         return Ok(response.content_type("application/json").body(json));
     }
+    let key = requester.key.as_deref();
     let stream = EventStream::new(prepared.frame, running);
     if !prepared.resumable {
         return Ok(event_stream(response, stream));
     }
-    let owner = owner.map(|key| key.name.as_str());
-    let (id, reader) = app.streams.clone().open(owner, stream)?;
+    let (id, reader) = app.streams.clone().open(key, stream)?;
     response.insert_header((HeaderName::from_static("x-lexiform-stream"), id));
     Ok(event_stream(response, reader))
 }

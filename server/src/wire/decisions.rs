@@ -2,10 +2,13 @@
 
 mod spans;
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::chat::Message;
 use super::fields::{Fields, Ignored, Problems};
+use super::generation::caching;
 use super::responses;
 use crate::wire::error::ApiError;
 
@@ -31,6 +34,8 @@ pub struct DecisionsRequest {
     pub questions: Vec<Question>,
     /// The tokenisations over which the probability of an answer is taken.
     pub tokenisations: Tokenisations,
+    /// What separates the prompts from others of the client in the prompt cache.
+    pub cache_salt: Option<Arc<str>>,
     /// The fields that have no effect here.
     pub ignored: Ignored,
 }
@@ -114,13 +119,8 @@ pub fn read(body: &[u8]) -> Result<DecisionsRequest, ApiError> {
         ("all", Tokenisations::All),
     ];
     let tokenisations = fields.word("tokenisations", &words, &mut problems);
-    fields.ignore(&[
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "safety_identifier",
-        "metadata",
-        "user",
-    ]);
+    let cache_salt = caching::salt(&mut fields, &mut problems);
+    fields.ignore(&["prompt_cache_options", "safety_identifier", "metadata", "user"]);
     fields.finish(&mut problems);
     let ignored = problems.check()?;
     Ok(DecisionsRequest {
@@ -128,6 +128,7 @@ pub fn read(body: &[u8]) -> Result<DecisionsRequest, ApiError> {
         messages,
         questions,
         tokenisations: tokenisations.unwrap_or_default(),
+        cache_salt,
         ignored,
     })
 }

@@ -1,5 +1,6 @@
 //! The fields that all generating routes share: length, sampling, law, streaming, constraint.
 
+pub(in crate::wire) mod caching;
 mod choose;
 mod contrast;
 mod drafts;
@@ -13,6 +14,7 @@ mod task;
 mod tilt;
 pub(in crate::wire) mod values;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lexiform_engine::{Feature, Law, conflicts};
@@ -181,6 +183,8 @@ pub struct Generation {
     pub timeout: Option<Duration>,
     /// The priority among the requests of one client: the lowest number goes first, as in vLLM.
     pub priority: i32,
+    /// What separates the prompts of the request from others of its client in the prompt cache.
+    pub cache_salt: Option<Arc<str>>,
     /// The identity of a registered constraint, given instead of a constraint.
     pub grammar_id: Option<String>,
     /// `true` if an independent program is to check the answer again.
@@ -200,12 +204,10 @@ const PASSED_OVER: &[&str] = &[
     "store",
     "service_tier",
     "safety_identifier",
-    "prompt_cache_key",
     "prompt_cache_retention",
     "prompt_cache_options",
     "verbosity",
     "moderation",
-    "cache_salt",
     "request_id",
     "skip_special_tokens",
     "spaces_between_special_tokens",
@@ -274,6 +276,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         batch_invariant: fields.boolean("batch_invariant", problems).unwrap_or(false),
         timeout: values::timeout(fields, problems),
         priority: values::priority(fields, problems),
+        cache_salt: caching::salt(fields, problems),
         grammar_id: fields.string("grammar_id", problems),
         certificate: fields.boolean("certificate", problems).unwrap_or(false),
         confidence: fields.boolean("field_confidence", problems).unwrap_or(false),
@@ -400,6 +403,7 @@ impl Generation {
             batch_invariant: false,
             timeout: None,
             priority: 0,
+            cache_salt: None,
             grammar_id: None,
             certificate: false,
             confidence: false,

@@ -104,6 +104,7 @@ impl Service {
     ) -> Self {
         Self::of_served(served(config, model).with_limits(limits), settings, tls)
     }
+
     /// Of a model that was started.
     pub(crate) fn of_served(
         served: ServedModel,
@@ -205,10 +206,15 @@ impl Service {
 
     /// Sends a request and leaves the answer on the connection.
     pub(crate) fn begin(&self, path: &str, body: &Value) -> TcpStream {
+        self.begin_as("x-test: none", path, body)
+    }
+
+    /// The same, with a header that names the client.
+    pub(crate) fn begin_as(&self, client: &str, path: &str, body: &Value) -> TcpStream {
         let mut stream = self.connect();
         let body = body.to_string();
         let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: test\r\ncontent-length: {}",
+            "POST {path} HTTP/1.1\r\nhost: test\r\n{client}\r\ncontent-length: {}",
             body.len()
         );
         write!(stream, "{head}\r\ncontent-type: application/json\r\n\r\n{body}")
@@ -238,7 +244,7 @@ impl Service {
 
 /// The model that follows the script, with a chat template and more tokens. It is greedy unless a request
 /// says otherwise.
-fn served(config: EngineConfig, model: (&str, &[&str])) -> ServedModel {
+pub(crate) fn served(config: EngineConfig, model: (&str, &[&str])) -> ServedModel {
     let defaults = Defaults {
         temperature: 0.0,
         ..Defaults::default()

@@ -178,7 +178,7 @@ impl HeadReader {
             track.is_met = true;
             if track.table.blocks().is_empty() {
                 // Texts that differ in nothing but their first token share what is read after it.
-                (track.table, track.read) = self.blocks.take_over(&text[1..]);
+                (track.table, track.read) = self.blocks.take_over(sequence.text.table.scope(), &text[1..]);
             } else {
                 track.read = track.read.min(sequence.draft.unchanged.saturating_sub(1));
             }

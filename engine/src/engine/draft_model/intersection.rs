@@ -131,6 +131,7 @@ impl TokenModel for IntersectionModel<'_> {
         let (_, own) = parts(sequence, tip);
         Passage {
             id: sequence.id.number,
+            scope: sequence.text.table.scope().clone(),
             unchanged: text.len(),
             text,
             drafts: own

@@ -13,6 +13,7 @@
 //! random draft by the draft model's probabilities is accepted more often than the likeliest token, but these
 //! probabilities are over the draft model's own tokens.
 
+use crate::blocks::Scope;
 use crate::config::EngineConfig;
 use crate::engine::draft_model::intersection::{Intersection, IntersectionModel, PIECE};
 use crate::engine::draft_model::reader::{Passage, Reader};
@@ -53,6 +54,7 @@ struct Writing {
     /// The index of the sequence.
     index: usize,
     id: u64,
+    scope: Scope,
     text: Arc<Vec<u32>>,
     unchanged: usize,
     tokens: Vec<u32>,
@@ -195,6 +197,7 @@ impl OtherTokens {
         (is_whole && !translated.tokens.is_empty()).then(|| Writing {
             index,
             id: sequence.id.number,
+            scope: sequence.text.table.scope().clone(),
             text: translated.tokens.clone(),
             unchanged: translated.take_unchanged(),
             tokens: Vec::new(),
@@ -266,6 +269,7 @@ impl Writing {
     fn passage(&self) -> Passage {
         Passage {
             id: self.id,
+            scope: self.scope.clone(),
             text: self.text.clone(),
             unchanged: self.unchanged,
             drafts: self.tokens.clone(),

@@ -134,6 +134,7 @@ impl TokenModel for ParallelModel<'_> {
         drafts.extend(std::iter::repeat_n(self.mask, count - 1));
         let passage = Passage {
             id: sequence.id.number,
+            scope: sequence.text.table.scope().clone(),
             text: sequence.text.tokens.clone(),
             unchanged: sequence.draft.unchanged,
             drafts,

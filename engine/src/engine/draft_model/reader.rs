@@ -4,7 +4,7 @@
 //! The cache is optional. A text that finds no room in it goes without drafts; no text is preempted for
 //! another.
 
-use crate::blocks::{Blocks, Table};
+use crate::blocks::{Blocks, Scope, Table};
 use crate::config::EngineConfig;
 use crate::error::EngineError;
 use crate::model::logits::Logits;
@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub(super) struct Passage {
     /// The identity of its sequence.
     pub(super) id: u64,
+    /// The texts that it may share blocks with.
+    pub(super) scope: Scope,
     /// The certain tokens.
     pub(super) text: Arc<Vec<u32>>,
     /// The number of tokens of the text that have not changed since the last time.
@@ -123,7 +125,7 @@ impl Reader {
         let track = self.tracks.entry(passage.id).or_default();
         let mut unchanged = passage.unchanged;
         if track.table.blocks().is_empty() {
-            let (table, text) = self.blocks.take_over(&passage.text);
+            let (table, text) = self.blocks.take_over(&passage.scope, &passage.text);
             *track = Track {
                 table,
                 text,
@@ -285,6 +287,7 @@ mod tests {
             text.extend(drawn);
             let passage = Passage {
                 id: 0,
+                scope: Scope::default(),
                 text: Arc::new(text.clone()),
                 unchanged,
                 drafts: drafted.to_vec(),

@@ -54,6 +54,7 @@ impl SameTokens {
     ) -> Result<Vec<Vec<Vec<f32>>>, EngineError> {
         let passage = |sequence: &&mut Sequence| Passage {
             id: sequence.id.number,
+            scope: sequence.text.table.scope().clone(),
             text: sequence.text.tokens.clone(),
             unchanged: sequence.draft.unchanged,
             drafts: sequence.draft.drafts.iter().map(|draft| draft.token).collect(),
@@ -99,6 +100,7 @@ impl TokenModel for Reader {
     fn passage(&self, sequence: &Sequence, tip: Option<NodeId>) -> Passage {
         Passage {
             id: sequence.id.number,
+            scope: sequence.text.table.scope().clone(),
             text: sequence.text.tokens.clone(),
             unchanged: sequence.draft.unchanged,
             drafts: drafted(sequence, tip),

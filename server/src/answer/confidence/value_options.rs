@@ -28,6 +28,7 @@ struct Begun {
     contrast: Option<ContrastWith>,
     grammar: Grammar,
     owner: Owner,
+    cache_salt: Option<Arc<str>>,
 }
 
 /// The state for weighing the values of all samples.
@@ -54,6 +55,7 @@ impl ValueOptions {
                 contrast: request.sampling.contrast.clone(),
                 grammar,
                 owner: request.limits.owner.clone(),
+                cache_salt: request.prompt.cache_salt.clone(),
             });
             self.samples
                 .extend(std::iter::repeat_n(begun, request.task.answers()));
@@ -111,6 +113,7 @@ impl Begun {
                 ..Sampling::seeded(0)
             })
             .owner(self.owner.clone())
+            .cache_salt(self.cache_salt.clone())
             .reporting(Reporting {
                 weigh_end: closed.with_end,
                 ..Reporting::default()

@@ -156,7 +156,8 @@ pub(super) struct Access {
     pub(super) cors_origin: Vec<String>,
     /// Addresses or networks of proxies that are believed when they name the client in X-Forwarded-For, as
     /// 10.0.0.0/8, or unix for those that use --unix-socket; may be given several times. The log and the
-    /// audit log have the address of the client
+    /// audit log have the address of the client; without keys, clients at different addresses share the
+    /// machine equally
     #[arg(
         long,
         env = "LEXIFORM_TRUSTED_PROXY",
@@ -164,6 +165,10 @@ pub(super) struct Access {
         value_delimiter = ','
     )]
     pub(super) trusted_proxy: Vec<Proxy>,
+    /// Let all API keys use the grammars that any of them has had compiled. The time that a constraint takes
+    /// then reveals whether another key has sent it
+    #[arg(long, env = "LEXIFORM_SHARE_GRAMMARS")]
+    pub(super) share_grammars: bool,
     /// Serve neither the playground nor the documentation
     #[arg(long, env = "LEXIFORM_NO_PAGES")]
     pub(super) no_pages: bool,

@@ -108,6 +108,8 @@ const STEERING: &[&str] = &[
     "field_confidence",
     "enum_scores",
     "instructions",
+    "cache_salt",
+    "prompt_cache_key",
 ];
 
 /// The names on other servers of fields that limit an answer here, or of objects that contain such fields.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{Named, Names};
 use crate::wire::error::ApiError;
 use crate::wire::fields::{Fields, Ignored, Problems, type_name};
-use crate::wire::generation::{self, Drafts, Generation, Task, values};
+use crate::wire::generation::{self, Drafts, Generation, Task, caching, values};
 use crate::wire::law::LawFields;
 use crate::wire::response::{Extension, Told, Usage, response_extension};
 
@@ -146,6 +146,7 @@ fn rewrite(fields: &mut Fields, problems: &mut Problems) -> Option<Rewrite> {
         batch_invariant: inner.boolean("batch_invariant", problems).unwrap_or(false),
         timeout: values::timeout(&mut inner, problems),
         priority: values::priority(&mut inner, problems),
+        cache_salt: caching::salt(&mut inner, problems),
         ..Generation::plain("")
     };
     generation.note_ineffective(wants_drafts, &inner, problems);
