@@ -21,7 +21,6 @@ pub mod data;
 pub mod figures;
 pub mod generate;
 mod invent;
-mod judged;
 pub mod maskbench;
 pub mod panics;
 pub mod python_json;

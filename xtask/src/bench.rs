@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: runs the library's benchmarks, or with `peers` the comparisons with other engines.
 //! They need no libtorch, so neither does this command. With `llama`, compares the service with llama.cpp's,
-//! which needs libtorch; with `servers`, also with vLLM and transformers, by their answers; with `drafts`, writes
-//! the answers of `benches/drafts` with each kind of draft.
+//! which needs libtorch; with `servers`, also with vLLM and transformers, by their answers; with `drafts`,
+//! writes the answers of `benches/drafts` with each kind of draft.
 
 use crate::process::{Failure, cargo, code, must_succeed, root, succeeds};
 use crate::setup;

@@ -19,8 +19,8 @@ use lexiform::grammar::Notation;
 use lexiform::{Compiler, Source};
 use serde_json::Value;
 
-use super::judged::{Judged, Only, Words};
 use super::panics::{caught, quietly};
+use super::report::judged::{Judged, Only, Words};
 use super::report::{Findings, Publishing};
 use super::suite::belongs;
 use super::verdict::{Data, Verdict, parse_line, progress};

@@ -20,7 +20,6 @@ mod findings;
 mod item;
 mod journal;
 mod judge;
-mod laws;
 mod quality;
 mod record;
 mod runner;

@@ -1,5 +1,7 @@
 //! Where the report of an evaluation is printed and written.
 
+pub(super) mod judged;
+
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};

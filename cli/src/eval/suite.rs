@@ -13,9 +13,9 @@ use lexiform::schema::{Draft, Formats};
 use lexiform::{Compiler, Options, Source};
 use serde_json::Value;
 
-use super::judged::{Judged, Only, Words};
 use super::panics::{caught, quietly};
 use super::python_json;
+use super::report::judged::{Judged, Only, Words};
 use super::report::{Findings, Publishing};
 use super::verdict::{Data, Verdict, must_exist, progress};
 use crate::failure::{EXIT_CODES, Failure, read_text};

@@ -1,8 +1,8 @@
 //! `lexiform eval endpoints`: the answers of several endpoints to the same questions, side by side.
 //!
 //! Reads the files that `lexiform eval generate --answers` wrote, one for each endpoint or setting, and asks
-//! nothing. Only questions that were asked of all endpoints, and are too long for none of them, count: so none
-//! of them has easier ones.
+//! nothing. Only questions that were asked of all endpoints, and are too long for none of them, count: so
+//! none of them has easier ones.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

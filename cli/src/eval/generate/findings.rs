@@ -6,9 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::coverage::{Coverage, Share};
 use super::item::{Arm, Item, Verdict};
-use super::laws;
 use super::record::{Outcome, Record};
-use super::tally::Tally;
+use super::tally::{self, Tally};
 use super::wire::quoted;
 use crate::report::{
     Answer, Bar, Chart, Failure, Made, Mood, Paragraph, Part, Report, Scale, Section, Series, Shape, Table,
@@ -426,7 +425,8 @@ fn times_section(tallies: &[Tally]) -> Section {
         distribution("Time to the first token", |tally| &tally.first_token_ms),
         distribution("Time for each token", |tally| &tally.token_ms),
     ];
-    parts.extend(laws::table(tallies).map(Part::Table));
+    let by_law = tallies.iter().map(|tally| (tally.label.as_str(), &tally.laws));
+    parts.extend(tally::laws(by_law).map(Part::Table));
     section("Times", parts)
 }
 

@@ -1,12 +1,12 @@
-//! The sums over the records of one arm of one endpoint.
+//! The sums over the records of one arm of one endpoint, and those of each law that our service names.
 
 use std::collections::BTreeMap;
 
 use super::coverage::Coverage;
 use super::item::{Arm, Item, Verdict};
-use super::laws::{self, Laws};
 use super::record::{Answer, Outcome, Record};
 use crate::eval::figures::Reasons;
+use crate::report::{Table, count};
 use crate::verdict::twice;
 
 /// The sums over the records of an arm.
@@ -113,7 +113,7 @@ impl Tally {
         self.first_token_ms.extend(answer.times.first_token_ms);
         self.token_ms.extend(answer.token_ms());
         self.usage.add(answer);
-        laws::add(&mut self.laws, answer);
+        add_law(&mut self.laws, answer);
     }
 }
 
@@ -131,5 +131,120 @@ impl Usage {
                 *self.lexiform.entry(name.clone()).or_default() += number;
             }
         }
+    }
+}
+
+/// The answers of one law.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Law {
+    /// The attempts of each answer.
+    attempts: Vec<u64>,
+    tokens: u64,
+    drafted: u64,
+    accepted: u64,
+}
+
+/// The answers by the law that they follow. Other services name none.
+pub(super) type Laws = BTreeMap<String, Law>;
+
+/// Counts an answer, if it names its law.
+fn add_law(laws: &mut Laws, answer: &Answer) {
+    let Some(told) = &answer.lexiform else { return };
+    let Some(name) = told.get("law").and_then(|it| it.as_str()) else {
+        return;
+    };
+    let number = |field| told.get(field).and_then(|it| it.as_u64());
+    let law = laws.entry(name.to_owned()).or_default();
+    law.attempts.push(number("attempts").unwrap_or(1));
+    law.tokens += answer.used(&["completion_tokens"]).unwrap_or(0);
+    law.drafted += number("drafted").unwrap_or(0);
+    law.accepted += number("accepted").unwrap_or(0);
+}
+
+/// Returns the table of the laws of groups, each with its label, or `None` if no answer names one.
+pub(super) fn laws<'a>(groups: impl Iterator<Item = (&'a str, &'a Laws)>) -> Option<Table> {
+    let rows: Vec<Vec<String>> = groups
+        .flat_map(|(label, laws)| laws.iter().map(move |(name, law)| law.row(label, name)))
+        .collect();
+    let columns = [
+        "answers of",
+        "law",
+        "answers",
+        "attempts, mean",
+        "90 %",
+        "most",
+        "drafted tokens that were kept",
+        "tokens a pass",
+    ];
+    (!rows.is_empty()).then(|| Table {
+        title: "Attempts by law, and what drafts saved".to_owned(),
+        columns: columns.map(str::to_owned).to_vec(),
+        rows,
+        note: "A global law draws a text again until it obeys the constraint; all others take one attempt. Each drafted \
+               token that is kept saves a pass of the model."
+            .to_owned(),
+    })
+}
+
+impl Law {
+    fn row(&self, label: &str, name: &str) -> Vec<String> {
+        let mut attempts = self.attempts.clone();
+        attempts.sort_unstable();
+        let answers = attempts.len();
+        let mean = attempts.iter().sum::<u64>() as f64 / answers.max(1) as f64;
+        let late = attempts.get((answers * 9).div_ceil(10).max(1) - 1);
+        let number = |it: Option<&u64>| it.map_or_else(|| "–".to_owned(), u64::to_string);
+        vec![
+            label.to_owned(),
+            name.to_owned(),
+            count(answers),
+            format!("{mean:.2}"),
+            number(late),
+            number(attempts.last()),
+            share(self.accepted, self.drafted),
+            self.tokens_a_pass(),
+        ]
+    }
+
+    /// Every pass writes one token besides the drafted ones that it confirms.
+    fn tokens_a_pass(&self) -> String {
+        match self.tokens.checked_sub(self.accepted) {
+            Some(passes) if passes > 0 => format!("{:.2}", self.tokens as f64 / passes as f64),
+            _ => "–".to_owned(),
+        }
+    }
+}
+
+fn share(part: u64, all: u64) -> String {
+    match all {
+        0 => "–".to_owned(),
+        all => format!("{:.0} %", 100.0 * part as f64 / all as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn laws_are_told_apart() {
+        let mut laws = Laws::new();
+        let answer = |lexiform| Answer {
+            usage: Some(json!({"completion_tokens": 12})),
+            lexiform,
+            ..Answer::default()
+        };
+        for attempts in [1, 5] {
+            let told = json!({"law": "global-exact", "attempts": attempts, "drafted": 8, "accepted": 4});
+            add_law(&mut laws, &answer(Some(told)));
+        }
+        add_law(&mut laws, &answer(Some(json!({"law": "local", "attempts": 1}))));
+        add_law(&mut laws, &answer(None));
+        let row = |name: &str| laws[name].row("ours", name)[2..].join(" ");
+        assert_eq!(laws.len(), 2);
+        assert_eq!(row("global-exact"), "2 3.00 5 5 50 % 1.50");
+        assert_eq!(row("local"), "1 1.00 1 1 – 1.00");
     }
 }

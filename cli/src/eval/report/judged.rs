@@ -5,14 +5,14 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::report::{Findings, again};
-use super::verdict::{Counts, Failures, Verdict, coverage};
+use super::{Findings, again};
+use crate::eval::verdict::{Counts, Failures, Verdict, coverage};
 use crate::failure::Failure;
 use crate::report::{CommandLine, Made, Part, Report, Section};
 
 /// The cases that are judged; all of them if none is named.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Only {
+pub(crate) struct Only {
     /// Only the case of this name, as the list of failures shows it; may be given several times
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
@@ -20,7 +20,7 @@ pub(super) struct Only {
 
 impl Only {
     /// Returns `true` if the case of this name is judged.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
@@ -37,23 +37,23 @@ impl Only {
 }
 
 /// The words of a report on one kind of collection.
-pub(super) struct Words {
-    pub(super) kind: &'static str,
-    pub(super) title: String,
+pub(crate) struct Words {
+    pub(crate) kind: &'static str,
+    pub(crate) title: String,
     /// The title of the table.
-    pub(super) table: &'static str,
+    pub(crate) table: &'static str,
     /// A group of cases, in the singular.
-    pub(super) group: &'static str,
+    pub(crate) group: &'static str,
     /// The cases, in the plural.
-    pub(super) cases: &'static str,
+    pub(crate) cases: &'static str,
     /// What is accepted or rejected, in the plural.
-    pub(super) texts: &'static str,
+    pub(crate) texts: &'static str,
     /// The names of the figures of what was refused or let through by mistake.
-    pub(super) wrong: [&'static str; 2],
+    pub(crate) wrong: [&'static str; 2],
 }
 
 /// The verdicts so far.
-pub(super) struct Judged<'a> {
+pub(crate) struct Judged<'a> {
     only: &'a Only,
     counts: Counts,
     /// The counts of each group, in the order of the collection.
@@ -64,7 +64,7 @@ pub(super) struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
-    pub(super) fn new(only: &'a Only) -> Self {
+    pub(crate) fn new(only: &'a Only) -> Self {
         Self {
             only,
             counts: Counts::default(),
@@ -75,7 +75,7 @@ impl<'a> Judged<'a> {
     }
 
     /// Judges a case of the group, if it was asked for. The cases of a group follow each other.
-    pub(super) fn judge(&mut self, group: &str, name: String, verdict: impl FnOnce() -> Verdict) {
+    pub(crate) fn judge(&mut self, group: &str, name: String, verdict: impl FnOnce() -> Verdict) {
         if !self.only.has(&name) {
             return;
         }
@@ -94,7 +94,7 @@ impl<'a> Judged<'a> {
     ///
     /// # Errors
     /// No case has a name that was asked for, or the data cannot be read for its sum.
-    pub(super) fn findings(self, data: &Path, words: Words) -> Result<Findings, Failure> {
+    pub(crate) fn findings(self, data: &Path, words: Words) -> Result<Findings, Failure> {
         let counts = &self.counts;
         self.only.check(counts.all)?;
         let [refused, let_through] = words.wrong;
