@@ -338,6 +338,10 @@ impl Answer {
             while let Some(chunk) = read_chunk(&mut reader) {
                 answer.body.extend(chunk);
             }
+        } else if let Some(length) = answer.header("content-length") {
+            // The connection stays open for further requests.
+            let length = length.parse().expect("a length");
+            let _ = reader.take(length).read_to_end(&mut answer.body);
         } else {
             let _ = reader.read_to_end(&mut answer.body);
         }
