@@ -221,9 +221,12 @@ impl Tables {
     pub(crate) fn end_states(&self, terminal: &Terminal, state: u32) -> Arc<EndStates> {
         let key = (terminal.table_number(), state);
         let base = &self.base.end_states;
-        let is_base = self.own_facts.is_none() && base.tables.contains(&key.0);
+        let of_base = base.tables.contains(&key.0);
+        // Tables that are apart read what the base has, and leave nothing in it.
+        let is_base = of_base && self.own_facts.is_none();
         let known = if is_base { &base.known } else { &self.end_states };
-        if let Some(known) = known.get(&key) {
+        let in_base = || base.known.get(&key).filter(|_| of_base);
+        if let Some(known) = known.get(&key).or_else(in_base) {
             return known.clone();
         }
         let found = Arc::new(EndStates::new(terminal, state, &self.vocab));

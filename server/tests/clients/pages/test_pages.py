@@ -1,5 +1,6 @@
 """The playground in a real browser: what it says is true of the run that it shows, and all of it can be reached."""
 
+import itertools
 import json
 import re
 import time
@@ -483,11 +484,16 @@ class Playground(BrowserTest):
 
     def test_a_token_leads_to_the_drafts_of_its_pass(self):
         page = self.open()
-        # Which drafts are fed depends on what passes cost on this machine just now, so it is written until some were.
+        # Which drafts are fed depends on what passes cost on this machine just now, so it is written until some were. Keys that
+        # this client has had before are drafted from its earlier answers, so that each attempt has keys of its own.
         forced, ends = page.locator("#columns [role=option].forced"), time.monotonic() + PATIENCE / 1000
-        self.write(page)
-        while forced.count() == 0 and time.monotonic() < ends:
+        for attempt in itertools.count():
+            keys = [f"{side}_of_parcel_{attempt}" for side in ("length", "width")]
+            properties = {key: {"type": "integer", "minimum": 1, "maximum": 9} for key in keys}
+            self.source(page, json.dumps({"type": "object", "properties": properties, "required": keys, "additionalProperties": False}))
             self.write(page)
+            if forced.count() or time.monotonic() > ends:
+                break
         shown = [text.replace("⏎\n", "⏎").replace(" ", "␣") for text in self.tokens(page).all_text_contents()]
         forced.first.click()
         expect(page.locator("#branches")).to_be_visible()
