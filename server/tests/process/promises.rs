@@ -49,14 +49,21 @@ fn wanted(letters: usize, seed: usize) -> Value {
     })
 }
 
-/// The answer without its identity and its times.
+/// The answer without its identity, its times, and the counts of drafts: what a client had before is drafted,
+/// and changes no text.
 fn choices(answer: &str) -> Value {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
     assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
     let start = body.find('{').expect("a body");
     let end = body.rfind('}').expect("a body");
     let answer: Value = serde_json::from_str(&body[start..=end]).expect("JSON");
-    answer["choices"].clone()
+    let mut choices = answer["choices"].clone();
+    for choice in choices.as_array_mut().into_iter().flatten() {
+        for count in ["drafted", "accepted"] {
+            choice["lexiform"][count] = Value::Null;
+        }
+    }
+    choices
 }
 
 /// Texts and log-probabilities of seeds alone, and among others that come and go, with prompts that are cut

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -56,17 +56,33 @@ fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, TlsError> {
         .collect())
 }
 
+/// How often a question is sent over a connection that turns out to be closed.
+const TRIES: usize = 3;
+
 /// Sends a body, and returns the body of the answer.
+///
+/// A host may close a connection at the moment at which the next question is sent over it. Then the question
+/// is sent again: it asks for a judgement, and changes nothing.
 ///
 /// # Errors
 /// Fails if there is no answer with status 200 within the time.
 pub(super) fn post(client: &Agent, address: &Address, body: &str, time: Duration) -> Result<Vec<u8>, Failed> {
-    let request = client
-        .post(&address.url)
-        .config()
-        .timeout_global(Some(time))
-        .build();
-    let answer = request.content_type("application/json").send(body);
+    let begun = Instant::now();
+    let send = || {
+        let request = client
+            .post(&address.url)
+            .config()
+            .timeout_global(Some(time.saturating_sub(begun.elapsed())))
+            .build();
+        request.content_type("application/json").send(body)
+    };
+    let mut answer = send();
+    for _ in 1..TRIES {
+        if !answer.as_ref().is_err_and(is_closed) {
+            break;
+        }
+        answer = send();
+    }
     let mut answer = answer.map_err(|error| Failed::before(&error))?;
     if answer.status() != 200 {
         let status = answer.status().as_u16();
@@ -74,6 +90,13 @@ pub(super) fn post(client: &Agent, address: &Address, body: &str, time: Duration
     }
     let body = answer.body_mut().with_config().limit(MOST_BODY);
     body.read_to_vec().map_err(|error| Failed::within(&error))
+}
+
+/// Returns `true` if the other side has closed the connection.
+fn is_closed(error: &Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let closed = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
+    matches!(error, Error::Io(error) if closed.contains(&error.kind()))
 }
 
 /// Why there is no answer, without the address of the host, for clients.
