@@ -59,6 +59,8 @@ def main():
     if args.model.is_dir():
         args.model = next(args.model.glob("*.gguf"))
     asked = [server for server in args.only or SERVERS if ask(server, args)]
+    if not asked:
+        sys.exit(f"no server was asked; {args.out} has the log of each")
     shown = subprocess.run(
         [args.lexiform, "eval", "endpoints", "--data", args.data, "--html", args.out / "report.html"]
         + ["--report", args.out / "report.json", "--markdown", args.out / "report.md"]

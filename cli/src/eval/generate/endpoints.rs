@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::collection::{self, Collection};
 use super::fault::Kind;
@@ -80,6 +80,7 @@ pub(crate) fn run(args: &Args) -> Ended {
 
 /// Reads the answers and writes the report.
 pub(super) fn evaluate(args: &Args) -> Result<Report, Failure> {
+    args.check_names()?;
     let collection = match &args.tasks {
         Some(path) => collection::read_tasks(path, 0)?,
         None => collection::read(args.path(), 0)?,
@@ -143,6 +144,16 @@ impl Common {
 }
 
 impl Args {
+    /// # Errors
+    /// A name was given twice: tables and figures could not tell the two apart.
+    fn check_names(&self) -> Result<(), Failure> {
+        let mut names = HashSet::new();
+        let twice = self.answers.iter().find(|(name, _)| !names.insert(name));
+        twice.map_or(Ok(()), |(name, _)| {
+            Err(Failure::message(format!("the name {name:?} is given twice")))
+        })
+    }
+
     fn path(&self) -> &Path {
         let path = self.tasks.as_deref().or(self.data.as_deref());
         path.unwrap_or(Path::new(""))
@@ -158,10 +169,10 @@ impl Args {
             arms.map(move |&arm| self.group(collection, endpoint, arm, common))
         };
         let groups: Vec<Group<'_>> = endpoints.iter().flat_map(of_endpoint).collect();
-        let title = format!(
-            "The answers of {} endpoints to the same questions",
-            endpoints.len()
-        );
+        let title = match endpoints {
+            [only] => format!("The answers of {}", only.name),
+            all => format!("The answers of {} endpoints to the same questions", all.len()),
+        };
         let made = Made {
             command: self.command(),
             data: vec![collection.data.clone()],
@@ -208,6 +219,13 @@ impl Args {
     }
 }
 
+fn further_fields(fields: &Map<String, Value>) -> String {
+    match fields.is_empty() {
+        true => "–".to_owned(),
+        false => json!(fields).to_string(),
+    }
+}
+
 /// Returns what determined the answers of each endpoint.
 fn settings(endpoints: &[Endpoint<'_>], common: &Common) -> Table {
     let columns = [
@@ -217,6 +235,7 @@ fn settings(endpoints: &[Endpoint<'_>], common: &Common) -> Table {
         "most tokens",
         "temperature",
         "seed",
+        "further fields",
         "questions",
     ];
     let rows = endpoints.iter().map(|endpoint| {
@@ -228,6 +247,7 @@ fn settings(endpoints: &[Endpoint<'_>], common: &Common) -> Table {
             sampling.max_tokens.to_string(),
             sampling.temperature.to_string(),
             sampling.seed.to_string(),
+            further_fields(&sampling.fields),
             endpoint.records.len().to_string(),
         ]
     });
@@ -236,7 +256,7 @@ fn settings(endpoints: &[Endpoint<'_>], common: &Common) -> Table {
         columns: columns.map(str::to_owned).to_vec(),
         rows: rows.collect(),
         note: format!(
-            "{} questions were asked of all of them, and only these count.",
+            "{} questions were asked of all of them and fit into the context of each; only these count.",
             common.asked.len()
         ),
     }

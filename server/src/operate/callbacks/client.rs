@@ -78,7 +78,7 @@ pub(super) fn post(client: &Agent, address: &Address, body: &str, time: Duration
     };
     let mut answer = send();
     for _ in 1..TRIES {
-        if !answer.as_ref().is_err_and(is_closed) {
+        if !answer.as_ref().is_err_and(is_closed) || begun.elapsed() >= time {
             break;
         }
         answer = send();

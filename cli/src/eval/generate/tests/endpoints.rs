@@ -95,6 +95,17 @@ fn arms_are_named_if_there_are_several() {
 }
 
 #[test]
+fn a_name_stands_for_one_file() {
+    let folder = Folder::new("beside-twice");
+    let data = folder.collection(&["x"]);
+    let answers = asked(&folder, "one.jsonl", &data, &[], |_, _| valid());
+    let failure = beside(&data, &[("ours", &answers), ("ours", &answers)]).expect_err("a failure");
+    assert_eq!(failure.to_string(), "the name \"ours\" is given twice");
+    let report = beside(&data, &[("ours", &answers)]).expect("a report");
+    assert_eq!(report.title, "The answers of ours");
+}
+
+#[test]
 fn answers_about_other_data_are_refused() {
     let folder = Folder::new("beside-other");
     let data = folder.collection(&["x"]);
