@@ -2,6 +2,7 @@
 //! it is the beginning of the day, and without an offset the time is that of UTC.
 
 use figment::value::Value;
+use time::{Date, Month};
 
 /// The name under which the reader of TOML hands over dates.
 const TOML_DATE: &str = "$__toml_private_datetime";
@@ -21,39 +22,22 @@ fn seconds(text: &str) -> Option<u64> {
         None => (text, None),
         Some((date, time)) => (date, Some(time)),
     };
-    let days = days(date)?;
     let seconds = time.map_or(Some(0), seconds_of_day)?;
-    u64::try_from(days * 86_400 + seconds).ok()
+    u64::try_from(midnight(date)? + seconds).ok()
 }
 
-/// Returns the days from 1970 to a date, `year-month-day`.
-fn days(date: &str) -> Option<i64> {
+/// Returns the seconds from 1970 to the beginning of a date, `year-month-day`.
+fn midnight(date: &str) -> Option<i64> {
     let mut parts = date.split('-');
     let (year, month, day) = (
         digits(parts.next()?, 4)?,
         digits(parts.next()?, 2)?,
         digits(parts.next()?, 2)?,
     );
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let length = match month {
-        2 if is_leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        _ => return None,
-    };
-    if !(1..=length).contains(&day) || parts.next().is_some() {
-        return None;
-    }
-    // The year begins in March, so that the leap day is its last one. 719,468 days lie between the first of
-    // March of the year 0 and 1970.
-    let (year, month) = if month < 3 {
-        (year - 1, month + 9)
-    } else {
-        (year, month - 3)
-    };
-    let before = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    Some(before + (153 * month + 2) / 5 + day - 1 - 719_468)
+    let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
+    let date = Date::from_calendar_date(i32::try_from(year).ok()?, month, u8::try_from(day).ok()?).ok()?;
+    let is_whole = parts.next().is_none();
+    is_whole.then(|| date.midnight().assume_utc().unix_timestamp())
 }
 
 /// Returns the seconds from the beginning of the day in UTC to a time, `hours:minutes:seconds` with an
