@@ -147,9 +147,16 @@ impl Grammar {
             let token = vocabulary.special(name);
             token.is_some_and(|token| !vocabulary.is_eos(token))
         };
-        let marked = cfg.with_marks(&is_mark);
-        let machine = Machine::new(marked.as_ref().unwrap_or(cfg), &**tables, limits)?;
-        let specials = Specials::find(machine.specials(), tables.vocabulary())?;
+        let build = || {
+            let marked = cfg.with_marks(&is_mark);
+            let machine = Machine::new(marked.as_ref().unwrap_or(cfg), &**tables, limits)?;
+            let specials = Specials::find(machine.specials(), vocabulary)?;
+            Ok::<_, CompileError>((machine, specials))
+        };
+        let built = work::unless_cancelled(&limits.cancel, build);
+        // If it was cancelled, that is the only problem.
+        let problems = || limits.cancel.problem().into_iter().collect();
+        let (machine, specials) = built.unwrap_or_else(|| Err(CompileError { problems: problems() }))?;
         let shares = Shares::of(limits.grammar_bytes);
         let inner = Inner {
             machine,
