@@ -163,7 +163,7 @@ impl Compiler {
         })
     }
 
-    /// Compiles a schema that tables learn from; returns `None` if the vocabulary can write none of its texts.
+    /// Compiles a schema to learn from; returns `None` if the vocabulary can write none of its texts.
     fn primer(&self, source: &str, options: &Options) -> Result<Option<Grammar>, CompileError> {
         let is_unwritable = |error: &CompileError| {
             let mut problems = error.problems.iter();

@@ -56,8 +56,8 @@ pub struct Limits {
     /// most about ten bytes. A query that costs more fails with [`Exhausted`](crate::error::Exhausted); no
     /// other query is affected.
     pub mask_work: usize,
-    /// The work of what is computed once for a grammar, in rounds: whether its rules can be completed, when it
-    /// is compiled, and the distances to the end, on the first query that needs them.
+    /// The work of what is computed once for a grammar, in rounds: whether its rules can be completed, when
+    /// it is compiled, and the distances to the end, on the first query that needs them.
     pub distance_work: usize,
     /// The number of steps of the schema algebra (intersections, complements, subset tests).
     pub fuel: usize,

@@ -21,8 +21,8 @@
 //! of its own.
 //!
 //! A caller that can repeat a query on another thread may also bound all queries of a thread for a while
-//! ([`briefly`]): most queries are answered in less time than it takes to hand them to another thread. A caller
-//! that may lose interest in the answer passes a [`Cancel`], which the paying loops ask now and then
+//! ([`briefly`]): most queries are answered in less time than it takes to hand them to another thread. A
+//! caller that may lose interest in the answer passes a [`Cancel`], which the paying loops ask now and then
 //! ([`unless_cancelled`]).
 
 use std::cell::{Cell, RefCell};

@@ -163,7 +163,7 @@ fn what_was_called_off_leaves_nothing_behind_that_others_see() {
     assert_eq!(allowed(&grammar, text), allowed(&untouched, text));
 }
 
-/// A schema whose lists are judged by many counts: each of the items may or may not be one that must be there.
+/// A schema whose lists are judged by many counts: each item may or may not be one that must be there.
 fn counted() -> String {
     let all: Vec<u32> = (0..80).collect();
     let some: Vec<u32> = (0..80).step_by(2).collect();

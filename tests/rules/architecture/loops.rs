@@ -1,8 +1,8 @@
 //! Loops of queries pay for their rounds, so that every query ends with its allowance, and is cancelled when
 //! nobody waits for its answer.
 //!
-//! A `for` goes through what is there. A `while` or `loop` finds its own end, so it pays in its body, by a call
-//! of `spend`, of a cancellation or of a query; or it is listed here with what bounds it.
+//! A `for` goes through what is there. A `while` or `loop` finds its own end, so it pays in its body, by a
+//! call of `spend`, of a cancellation or of a query; or it is listed here with what bounds it.
 
 use super::source::{Function, SourceFile, all_sources};
 
