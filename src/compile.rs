@@ -147,19 +147,33 @@ impl Compiler {
         };
         let learning = self.fresh();
         for (source, _) in PRIMERS {
-            learning.compile(Source::JsonSchema(source), options)?;
+            learning.primer(source, options)?;
         }
         // The factors of all states come first: masks use what is known by then.
         let learned = Compiler {
             tables: Arc::new(learning.tables.primed()),
         };
         for (source, sample) in PRIMERS {
-            let (grammar, _) = learned.compile(Source::JsonSchema(source), options)?;
-            ask_along(&grammar, sample);
+            if let Some(grammar) = learned.primer(source, options)? {
+                ask_along(&grammar, sample);
+            }
         }
         Ok(Compiler {
             tables: Arc::new(learned.tables.primed()),
         })
+    }
+
+    /// Compiles a schema to learn from; returns `None` if the vocabulary can write none of its texts.
+    fn primer(&self, source: &str, options: &Options) -> Result<Option<Grammar>, CompileError> {
+        let is_unwritable = |error: &CompileError| {
+            let mut problems = error.problems.iter();
+            problems.all(|problem| problem.kind == ProblemKind::Unsatisfiable)
+        };
+        match self.compile(Source::JsonSchema(source), options) {
+            Ok((grammar, _)) => Ok(Some(grammar)),
+            Err(error) if is_unwritable(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns a compiler whose tables contain only what they were primed with.

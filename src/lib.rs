@@ -27,7 +27,7 @@ pub use lexiform_automata::matcher::{
 #[doc(inline)]
 pub use lexiform_automata::pushdown::{Expected, Way};
 #[doc(inline)]
-pub use lexiform_automata::work::briefly;
+pub use lexiform_automata::work::{briefly, unless_cancelled};
 #[cfg(feature = "law")]
 pub use lexiform_law as law;
 

@@ -36,12 +36,16 @@ mod spell;
 mod steps;
 mod tokens;
 
+use crate::language::NEVER;
 use crate::mask::Mask;
 use crate::pushdown::{ConfigId, OvershootBound};
 use nearby::Nearby;
 pub(crate) use place::Place;
 use profiles::Profiles;
 use tokens::TokenDistances;
+
+/// The limit of a completion that may have any length.
+const ANY_LENGTH: u64 = NEVER - 1;
 
 /// The distances of one grammar over one vocabulary, and the masks within them.
 #[derive(Debug)]
@@ -118,6 +122,35 @@ impl Budget {
             }
         }
         narrowed
+    }
+
+    /// Returns `true` if a completion is known that consists of tokens.
+    pub(crate) fn is_spelled(&self, place: Place<'_>, config: ConfigId) -> bool {
+        self.distances.within(place, config, ANY_LENGTH)
+    }
+
+    /// Returns the mask of a configuration without the tokens after which no completion is known that
+    /// consists of tokens; `None` if all of them can stay.
+    pub(crate) fn spelled(&self, place: Place<'_>, config: ConfigId, mask: &Mask) -> Option<Mask> {
+        let (stacks, distances) = (place.machine.stacks(), &self.distances);
+        let may_end = stacks.closure(config).accepting;
+        let is_end = |token: u32| may_end && place.vocabulary().is_eos(token);
+        let is_dead = |&token: &u32| !is_end(token) && !distances.allows(place, config, token, ANY_LENGTH);
+        let is_near = distances.achievable().of(stacks, config) <= ANY_LENGTH;
+        let profile = is_near.then(|| self.profiles.of(distances.achievable(), place, config));
+        let dead: Vec<u32> = match profile.filter(|profile| profile.base <= ANY_LENGTH) {
+            Some(profile) => {
+                let far = profile.far.iter().filter(|(length, _)| *length > ANY_LENGTH);
+                let far = far.map(|&(_, token)| token).filter(|&token| mask.contains(token));
+                far.filter(is_dead).collect()
+            }
+            None => mask.iter().filter(is_dead).collect(),
+        };
+        (!dead.is_empty()).then(|| {
+            let mut spelled = mask.clone();
+            spelled.remove_all(&dead);
+            spelled
+        })
     }
 
     /// Returns the tokens of the mask along one completion after which the text can be completed with `limit`

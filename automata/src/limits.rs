@@ -56,8 +56,8 @@ pub struct Limits {
     /// most about ten bytes. A query that costs more fails with [`Exhausted`](crate::error::Exhausted); no
     /// other query is affected.
     pub mask_work: usize,
-    /// The work of the distances to the end, in rounds. They are computed once for a grammar, on the first
-    /// query that needs them.
+    /// The work of what is computed once for a grammar, in rounds: whether its rules can be completed, when
+    /// it is compiled, and the distances to the end, on the first query that needs them.
     pub distance_work: usize,
     /// The number of steps of the schema algebra (intersections, complements, subset tests).
     pub fuel: usize,
@@ -159,14 +159,19 @@ impl Cancel {
     /// whatever way is easiest.
     #[doc(hidden)]
     pub fn unless<T, E: Into<CompileError>>(&self, result: Result<T, E>) -> Result<T, CompileError> {
-        if self.is_called() {
-            let message = "the compile was cancelled";
-            return Err(Problem::new(ProblemKind::Cancelled, Place::Whole, message).into());
-        }
-        match self.full() {
-            Some(full) => Err(self.out_of_bytes(full).into()),
+        match self.problem() {
+            Some(problem) => Err(problem.into()),
             None => result.map_err(Into::into),
         }
+    }
+
+    /// Returns why the compile ended early, if it did.
+    pub(crate) fn problem(&self) -> Option<Problem> {
+        if self.is_called() {
+            let message = "the compile was cancelled";
+            return Some(Problem::new(ProblemKind::Cancelled, Place::Whole, message));
+        }
+        self.full().map(|full| self.out_of_bytes(full))
     }
 
     fn out_of_bytes(&self, full: Full) -> Problem {

@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use crate::budget::Budget;
-use crate::error::{CompileError, Exhausted};
+use crate::error::{CompileError, Exhausted, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
 use crate::limits::Limits;
 use crate::mask::{Mask, Specials, Tables, fill};
@@ -72,6 +72,9 @@ struct Inner {
     specials: Specials,
     /// The distances to the end, computed on first use.
     budget: OnceLock<Result<Budget, Exhausted>>,
+    /// `true` if the vocabulary can write every text, so that a text that can be completed can be completed
+    /// with tokens.
+    spells_all: bool,
     shares: Shares,
     allowances: Allowances,
     /// The bytes of the states that other grammars handed over.
@@ -137,8 +140,8 @@ impl Grammar {
     /// Compiles a grammar over the vocabulary of `tables`.
     ///
     /// # Errors
-    /// Returns an error if no text belongs to the language, if the grammar names a special token that the
-    /// vocabulary lacks, or if a limit is reached.
+    /// Returns an error if no text belongs to the language, if the vocabulary can write none of its texts, if
+    /// the grammar names a special token that the vocabulary lacks, or if a limit is reached.
     #[doc(hidden)]
     pub fn new(cfg: &Cfg, tables: &Arc<Tables>, limits: &Limits) -> Result<Grammar, CompileError> {
         let limits = &*limits.begin();
@@ -147,9 +150,16 @@ impl Grammar {
             let token = vocabulary.special(name);
             token.is_some_and(|token| !vocabulary.is_eos(token))
         };
-        let marked = cfg.with_marks(&is_mark);
-        let machine = Machine::new(marked.as_ref().unwrap_or(cfg), &**tables, limits)?;
-        let specials = Specials::find(machine.specials(), tables.vocabulary())?;
+        let build = || {
+            let marked = cfg.with_marks(&is_mark);
+            let machine = Machine::new(marked.as_ref().unwrap_or(cfg), &**tables, limits)?;
+            let specials = Specials::find(machine.specials(), vocabulary)?;
+            Ok::<_, CompileError>((machine, specials))
+        };
+        let built = work::unless_cancelled(&limits.cancel, build);
+        // If it was cancelled, that is the only problem.
+        let problems = || limits.cancel.problem().into_iter().collect();
+        let (machine, specials) = built.unwrap_or_else(|| Err(CompileError { problems: problems() }))?;
         let shares = Shares::of(limits.grammar_bytes);
         let inner = Inner {
             machine,
@@ -157,14 +167,25 @@ impl Grammar {
             masks: Masks::new(shares.masks),
             specials,
             budget: OnceLock::new(),
+            spells_all: vocabulary.spells_all_text(),
             shares,
             allowances: Allowances::of(limits),
             brought: AtomicUsize::new(0),
             lineage: Arc::default(),
         };
-        Ok(Grammar {
+        let grammar = Grammar {
             inner: Arc::new(inner),
-        })
+        };
+        let spelled = work::unless_cancelled(&limits.cancel, || grammar.is_spelled(grammar.start()));
+        match spelled {
+            // Where that takes too long, it is the first mask that says so.
+            Some(Ok(true) | Err(_)) => Ok(grammar),
+            Some(Ok(false)) => {
+                let message = "no text that matches can be written with the tokens of the vocabulary";
+                Err(Problem::new(ProblemKind::Unsatisfiable, Place::Whole, message).into())
+            }
+            None => Err(CompileError { problems: problems() }),
+        }
     }
 
     /// Returns about how many bytes the masks, states and distances computed so far take.
@@ -206,11 +227,12 @@ impl Grammar {
     /// [`Limits::mask_work`](crate::limits::Limits::mask_work) allows, it is empty, which no other mask of an
     /// unfinished sequence is; [`try_mask`](Self::try_mask) returns the reason.
     pub fn mask(&self, state: State) -> Arc<Mask> {
-        self.mask_of(state).unwrap_or_else(|_| self.nothing())
+        self.mask_of_tokens(state).unwrap_or_else(|_| self.nothing())
     }
 
-    /// Returns the mask of a state without a budget, for the end tokens of the vocabulary.
-    fn mask_of(&self, state: State) -> Result<Arc<Mask>, Exhausted> {
+    /// Returns the mask of a state without a budget, for the end tokens of the vocabulary: the tokens after
+    /// which bytes complete the text.
+    fn mask_of_bytes(&self, state: State) -> Result<Arc<Mask>, Exhausted> {
         let inner = &self.inner;
         match inner.masks.known(state.0) {
             Some(known) => Ok(known),
@@ -282,6 +304,15 @@ impl Grammar {
     /// Returns an error if the step costs more than its limits allow. The token may or may not be allowed in
     /// that case.
     pub fn try_step(&self, state: State, token: u32) -> Result<Option<State>, Exhausted> {
+        let next = self.step_of_bytes(state, token)?;
+        Ok(match next {
+            Some(next) if !self.is_spelled(next)? => None,
+            next => next,
+        })
+    }
+
+    /// Returns the state after a token, whether or not tokens can complete the text from there.
+    fn step_of_bytes(&self, state: State, token: u32) -> Result<Option<State>, Exhausted> {
         let (vocab, stacks) = (self.vocabulary(), self.inner.machine.stacks());
         match vocab.kind(token) {
             TokenKind::Text if self.inner.specials.may_be_text() => {

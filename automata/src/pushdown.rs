@@ -50,10 +50,11 @@ pub(crate) use stack::FINISHED;
 use stack::{CONFIG_BYTES, END};
 pub use stack::{ConfigId, Stacks};
 
-use crate::error::{CompileError, Place, Problem, ProblemKind};
+use crate::error::{CompileError, Exhausted, Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, Expr, Regular, RegularId, Rule, TokenSymbol};
 use crate::language::{Terminal, TerminalError};
 use crate::limits::{Account, Limits};
+use crate::work;
 
 /// A source of compiled regular languages, which lets grammars with equal languages share them.
 pub trait TerminalSource {
@@ -80,7 +81,10 @@ impl Machine {
         held.grow(cfg.bytes());
         let terminals = cancel.unless(compile_terminals(cfg, source, limits, &mut held))?;
         let mut nfa = cancel.unless(plan::nfa::build(cfg, limits, &mut held))?;
-        let analysis = cancel.unless(plan::analysis::analyse(&mut nfa, &terminals, cancel))?;
+        let allowed = ("distance_work", limits.distance_work);
+        let analysis = work::within(allowed, || plan::analysis::analyse(&mut nfa, &terminals, cancel));
+        let analysis = analysis.unwrap_or_else(|exhausted| Err(too_expensive(exhausted)));
+        let analysis = cancel.unless(analysis)?;
         let frames = frame::Frames::new(nfa, analysis, terminals);
         let classes = Classes::new(&frames);
         Ok(Machine::over(
@@ -183,6 +187,14 @@ const VALUE_BYTES: usize = 40;
 
 /// The factor on the bytes of one automaton that all automata of a grammar may take together.
 const TOGETHER: usize = 2;
+
+/// Returns the problem of a grammar for which it takes too long to find out whether it can be completed.
+fn too_expensive(Exhausted { limit, allowed }: Exhausted) -> Problem {
+    let message = format!(
+        "it takes too long to find out which lists can be completed; the limit `{limit}` is {allowed}"
+    );
+    Problem::new(ProblemKind::Limit, Place::Whole, message)
+}
 
 /// Returns the place of the first rule that uses a regular language.
 fn place_of(cfg: &Cfg, regular: usize) -> Place {

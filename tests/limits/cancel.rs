@@ -9,7 +9,7 @@ use lexiform::Grammar;
 use lexiform::error::{CompileError, ProblemKind};
 use lexiform::limits::{Cancel, Limits};
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{Compiler, Options, Source};
+use lexiform::{Compiler, Options, Source, unless_cancelled};
 use lexiform_syntax::schema;
 use serde_json::{Map, Value, json};
 
@@ -161,4 +161,53 @@ fn what_was_called_off_leaves_nothing_behind_that_others_see() {
     let (grammar, _) = shared.compile(source, &Options::default()).expect("it compiles");
     let text = "{\"a\": \"one two\", \"b\": \"three\"}";
     assert_eq!(allowed(&grammar, text), allowed(&untouched, text));
+}
+
+/// A schema whose lists are judged by many counts: each item may or may not be one that must be there.
+fn counted() -> String {
+    let all: Vec<u32> = (0..80).collect();
+    let some: Vec<u32> = (0..80).step_by(2).collect();
+    json!({"type": "array", "uniqueItems": true, "items": {"enum": all}, "contains": {"enum": some},
+           "minContains": 20, "maxContains": 21, "minItems": 40})
+    .to_string()
+}
+
+/// Guards against searches behind a compile that go on for nobody: what lists remember is judged by the same
+/// meter as everything else.
+#[test]
+fn queries_can_be_cancelled_wherever_they_are() {
+    let source = counted();
+    let compiled = || {
+        let compiled = compiler().compile(Source::JsonSchema(&source), &Options::default());
+        compiled.expect("it compiles").0
+    };
+    let ask = |grammar: &Grammar| {
+        let start = grammar.start();
+        (
+            grammar.try_min_completion(start),
+            grammar.mask(start).iter().collect::<Vec<_>>(),
+        )
+    };
+    let (untouched, grammar) = (ask(&compiled()), compiled());
+    let (options, looks) = called_off(usize::MAX);
+    let cancel = options.limits.cancel;
+    assert_eq!(
+        unless_cancelled(&cancel, || ask(&compiled())),
+        Some(untouched.clone())
+    );
+    let looks = looks.load(Ordering::Relaxed);
+    assert!(looks > 30, "it is asked only {looks} times");
+    for part in 0..5 {
+        let cancel = called_off(1 + looks * part / 5).0.limits.cancel;
+        assert_eq!(
+            unless_cancelled(&cancel, || ask(&compiled())),
+            None,
+            "{part} of 5"
+        );
+        // What was found until then is kept, and the rest is found later.
+        unless_cancelled(&called_off(1 + looks * part / 5).0.limits.cancel, || {
+            ask(&grammar)
+        });
+    }
+    assert_eq!(ask(&grammar), untouched);
 }

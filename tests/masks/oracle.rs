@@ -18,6 +18,7 @@ mod lower;
 mod object_list;
 mod open_keys;
 mod regular;
+mod spelled;
 mod vocabulary;
 mod walk;
 

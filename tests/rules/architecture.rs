@@ -4,6 +4,7 @@
 //! see (comments, string contents, test modules) are blanked out first, by `architecture/source.rs`.
 
 mod cycles;
+mod loops;
 mod source;
 
 use std::collections::BTreeMap;

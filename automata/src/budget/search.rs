@@ -122,6 +122,7 @@ impl Searches {
             (rounds, work) = (limit.max(ROUNDS), WORK);
         }
         while rounds <= limit.max(ROUNDS) {
+            spend(1);
             match search.run(*config, rounds, &mut work) {
                 Outcome::Beyond => rounds += 1,
                 Outcome::Never => return FoundCompletions::new(None, u64::MAX, work),

@@ -120,6 +120,7 @@ impl Spelling {
         let mut bytes = Vec::new();
         config = self.bare(measured.1, config);
         while let Some((SpelledStep::Byte(byte), next)) = self.step(measured, config) {
+            spend(1);
             bytes.push(byte);
             config = next;
         }

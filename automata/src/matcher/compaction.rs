@@ -49,6 +49,7 @@ impl Grammar {
                 masks: Masks::new(old.shares.masks),
                 specials: old.specials.clone(),
                 budget: OnceLock::new(),
+                spells_all: old.spells_all,
                 shares: old.shares,
                 allowances: old.allowances,
                 brought: AtomicUsize::new(0),

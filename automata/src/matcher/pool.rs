@@ -63,7 +63,14 @@ impl Pool {
                 None => late.push(job),
             }
         }
-        let fill = |mut job: Job<'_>| Some((job.number, job.fill().err()?));
+        let cancel = work::cancel();
+        let fill = |mut job: Job<'_>| {
+            let filled = match &cancel {
+                Some(cancel) => work::unless_cancelled(cancel, || job.fill())?,
+                None => job.fill(),
+            };
+            Some((job.number, filled.err()?))
+        };
         let crew = (late.len() > 1).then(|| self.crew()).flatten();
         match crew {
             None => refused.extend(late.into_iter().filter_map(fill)),
@@ -72,6 +79,7 @@ impl Pool {
                 refused.extend(crew.install(|| late.filter_map(fill).collect::<Vec<_>>()));
             }
         }
+        work::end_if_cancelled();
         refused.sort_unstable_by_key(|&(number, _)| number);
         refused
     }

@@ -60,10 +60,10 @@ impl Grammar {
         state: State,
         budget: Option<usize>,
     ) -> Result<(Arc<Mask>, bool), Exhausted> {
-        let mask = self.mask_of(state)?;
         let Some(budget) = budget.filter(|_| state.0 != FINISHED) else {
-            return Ok((mask, false));
+            return Ok((self.mask_of_tokens(state)?, false));
         };
+        let mask = self.mask_of_bytes(state)?;
         let narrowed = match budget.checked_sub(2) {
             None => Some(self.only_the_end(state, budget)),
             Some(limit) => self.narrowed(state, &mask, limit as u64)?,
@@ -100,6 +100,26 @@ impl Grammar {
                 answer.unwrap_or(false)
             }
         }
+    }
+
+    /// Returns the mask of a state without a budget: the tokens after which tokens complete the text.
+    pub(super) fn mask_of_tokens(&self, state: State) -> Result<Arc<Mask>, Exhausted> {
+        let mask = self.mask_of_bytes(state)?;
+        if self.inner.spells_all || self.is_finished(state) {
+            return Ok(mask);
+        }
+        let budget = self.budget()?;
+        let spelled = self.ask(|| budget.spelled(self.place(), state.0, &mask))?;
+        Ok(spelled.map_or(mask, Arc::new))
+    }
+
+    /// Returns `true` if tokens can complete the text.
+    pub(super) fn is_spelled(&self, state: State) -> Result<bool, Exhausted> {
+        if self.inner.spells_all || self.is_finished(state) {
+            return Ok(true);
+        }
+        let budget = self.budget()?;
+        self.ask(|| budget.is_spelled(self.place(), state.0))
     }
 
     fn only_the_end(&self, state: State, budget: usize) -> Mask {

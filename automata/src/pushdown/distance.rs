@@ -34,6 +34,7 @@ use super::stack::{ConfigId, Stacks};
 use crate::grammar::Validator;
 use crate::language::{ByteSet, Cursor, Lengths, NEVER, Terminal, length_of_many, plus};
 use crate::pushdown::object::progress::Progress;
+use crate::work::spend;
 pub(crate) use key::KeyLengths;
 pub(crate) use overshoot::OvershootBound;
 use remembered::Remembered;
@@ -305,6 +306,7 @@ impl Distances {
         lengths.sort_unstable();
         let mut passed = 0;
         loop {
+            spend(1);
             let length = self.of_many(terminal, index, cursor, passed);
             let within = lengths.partition_point(|&word| word <= length);
             if within <= passed {
@@ -368,6 +370,7 @@ impl Distances {
         let mut ascents = FxHashMap::from_iter([(goal, 0)]);
         // At most as many rounds as rules; groups are small.
         loop {
+            spend(members.len());
             let mut changed = false;
             for &rule in &members {
                 let after = analysis.left_corners.get(&nfa.rules[rule as usize].accept);

@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 use super::frame::{FrameId, FrameKey, Frames};
 use super::lookahead::At;
 use super::stack::{ConfigId, Stacks};
+use crate::work::spend;
 
 /// The maximum number of readers in a stretch; more are read byte by byte.
 const FEW_FRAMES: usize = 4;
@@ -55,6 +56,7 @@ impl Stacks {
         let mut places = begun.clone();
         let mut read = 0;
         loop {
+            spend(1);
             read += 1;
             let written = &bytes[..read];
             places.retain(|(place, _)| match frames.read_at(*place, written) {

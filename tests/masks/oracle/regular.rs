@@ -135,6 +135,28 @@ impl Judge for Re {
 }
 
 impl Re {
+    /// Whether some text of the language is one of these words after another; `None` where that would take
+    /// too many steps to find out.
+    pub(crate) fn is_spelled_by(&self, words: &[Vec<u8>]) -> Option<bool> {
+        let (mut seen, mut open) = (BTreeSet::from([self.clone()]), vec![self.clone()]);
+        while let Some(language) = open.pop() {
+            if language.nullable() {
+                return Some(true);
+            }
+            let next = words.iter().map(|word| language.after_all(word));
+            open.extend(next.filter(|next| *next != Re::Never && seen.insert(next.clone())));
+            if seen.len() > 300 {
+                return None;
+            }
+        }
+        Some(false)
+    }
+
+    /// What may follow a text.
+    pub(crate) fn rest(&self, text: &[u8]) -> Re {
+        self.after_all(text)
+    }
+
     /// Whether there is any word.
     fn is_inhabited(&self) -> bool {
         if !matches!(self, Re::And(_) | Re::Not(_)) {

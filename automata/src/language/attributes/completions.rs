@@ -4,6 +4,7 @@ use super::words_left::WordsLeft;
 use crate::language::counter::Cursor;
 use crate::language::graph::DEAD;
 use crate::language::terminal::Terminal;
+use crate::work::spend;
 
 impl Terminal {
     /// Returns `true` if there are more than `most` ways to complete a word from here. If units are counted,
@@ -29,6 +30,7 @@ impl Terminal {
         let mut words = 0u64;
         let mut beginnings = vec![(from, 1u64)];
         while !beginnings.is_empty() {
+            spend(beginnings.len());
             let ended = beginnings.iter().filter(|(cursor, _)| self.is_accepting(*cursor));
             words = ended.fold(words, |sum, (_, ways)| sum.saturating_add(*ways));
             let longer = self.longer(&beginnings);
@@ -74,6 +76,7 @@ impl Terminal {
         let mut words = Vec::new();
         let (mut open, mut bytes) = (vec![(cursor, Vec::new())], Vec::new());
         while let Some((cursor, text)) = open.pop() {
+            spend(1);
             // Inside a word, usually only one byte can be read.
             let row = &self.next[cursor.state as usize * self.stride..][..self.stride];
             let ways = row.iter().zip(&of_class).filter(|(next, _)| **next != DEAD);

@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::language::graph::DEAD;
+use crate::work::spend;
 
 /// For each state, whether it is known to be finite or infinite.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ impl Infinite {
         let mut path = vec![(state, 0usize)];
         on_path[state as usize] = true;
         while let Some((at, class)) = path.last_mut() {
+            spend(1);
             let (from, row) = (*at as usize, *at as usize * stride);
             let mut edges = next[row + *class..row + stride].iter();
             let edge = edges.position(|&packed| packed != DEAD);

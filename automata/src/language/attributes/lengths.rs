@@ -12,6 +12,7 @@
 //! 10⁹ costs two layers.
 
 use crate::language::counter::Cursor;
+use crate::work::spend;
 
 /// The length if no path exists or none is known.
 pub const NEVER: u64 = u64::MAX;
@@ -77,6 +78,7 @@ impl Lengths {
         let mut units = missing;
         // A unit has at least one byte, so more units than the best word has bytes cannot be better.
         while units <= left && units < best {
+            spend(1);
             if units - missing > LAYERS as u64 {
                 return if achievable { best } else { best.min(units) };
             }

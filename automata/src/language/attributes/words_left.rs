@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::language::graph::DEAD;
+use crate::work::spend;
 
 /// For each state, one more than its number of words, or zero if that is not known.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ impl WordsLeft {
         let stride = self.bytes.len();
         let mut open = vec![state];
         while let Some(&at) = open.last() {
+            spend(1);
             if self.known(at).is_some() {
                 open.pop();
                 continue;

@@ -282,6 +282,7 @@ impl Distances {
         let written = keys.saturating_sub(1);
         let mut passed = 0;
         loop {
+            spend(1);
             let length = match self.achievable && passed > 0 {
                 true => self.of_many(terminal, key, terminal.start(), passed),
                 false => self.of_cursor(key, terminal.start()),

@@ -9,6 +9,7 @@ use crate::language::{ByteSet, Cursor, Terminal};
 use crate::pushdown::object::key_set::KeySet;
 use crate::pushdown::object::progress::{Bits, with_bit};
 use crate::pushdown::plan::nfa::{Callee, Label, ObjectListPlan};
+use crate::work::spend;
 
 impl<F: TokenFacts> Equivalence<'_, F> {
     pub(crate) fn hidden(&self, object_list: u32) -> &Hidden {
@@ -117,6 +118,7 @@ impl<F: TokenFacts> Equivalence<'_, F> {
     ) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         loop {
+            spend(1);
             let [edge] = &self.frames.nfa.nodes[node as usize][..] else {
                 return None;
             };

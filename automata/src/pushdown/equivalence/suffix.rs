@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::pushdown::intern::interner::Interner;
 use crate::pushdown::plan::analysis::Analysis;
 use crate::pushdown::plan::nfa::{Label, Nfa};
+use crate::work::spend;
 
 /// The suffixes of the nodes of one grammar, found lazily.
 #[derive(Debug)]
@@ -53,6 +54,7 @@ impl Suffixes {
         let (asked, mut followed) = (node, 1);
         let mut path = vec![(node, 0usize)];
         while let Some((at, edge)) = path.last_mut() {
+            spend(1);
             let node = *at;
             if let Some(next) = nfa.nodes[node as usize].get(*edge) {
                 *edge += 1;

@@ -149,6 +149,7 @@ impl Frames {
         let mut found = Vec::new();
         let mut at = 0;
         while at < rules.len() {
+            spend(1);
             let nodes = leading_nodes(
                 &self.nfa,
                 &self.analysis,

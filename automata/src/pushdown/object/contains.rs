@@ -2,8 +2,8 @@
 //!
 //! A demand counts the items that meet it, and one item may meet several. The items that may still be written
 //! after a progress are a *supply*; the question is whether some choice of them brings every count into its
-//! bounds. The search goes over vectors of counts, clamped where more makes no difference, and keeps the
-//! smallest number of items for each vector.
+//! bounds. A [`CountTable`] holds the vectors of counts that a choice can reach, clamped where more makes no
+//! difference, with the smallest number of items for each.
 //!
 //! ```text
 //!   demands  x: 1.., y: 1..      supply  property a {}, {x}   property b {x}, {y}   additional {}, {x y}
@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::count_table::{Cap, CountTable};
 use super::progress::MANY_WORDS;
 use crate::grammar::{ItemOrder, Meets};
 use crate::language::Terminal;
@@ -121,23 +122,18 @@ pub(crate) struct Supply<'a> {
     pub(crate) met: &'a [u64],
 }
 
-/// Counts, one for each demand.
-type DemandCounts = Box<[u64]>;
-
-/// The vectors that were reached, each with the smallest number of items.
-type Reached = FxHashMap<DemandCounts, u64>;
-
 /// The maximum number of demands of an object list: they and the number of all items are bits of one word.
 pub(crate) const MOST_DEMANDS: usize = 31;
 
-/// The maximum number of vectors that a search may reach; object lists beyond it are rejected at compile
-/// time.
+/// The maximum number of vectors that a table may have; object lists beyond it are rejected at compile time.
 pub(crate) const MOST_VECTORS: u64 = 1 << 16;
 
-struct DemandSearch {
-    /// The number of items that each demand still needs and still allows.
-    bounds: Vec<(u64, Option<u64>)>,
-    /// The bit of the demand that represents the number of all items, if that is searched too.
+/// What the counts of a supply have to be.
+struct Bounds {
+    /// The number of items that each demand still needs and still allows. If every item uses up some bound,
+    /// the last one is met by all items and stands for their number.
+    demands: Vec<(u64, Option<u64>)>,
+    /// The bit of the demand that all items meet, if there is one.
     every: Meets,
     least: u64,
     most: Option<u64>,
@@ -149,18 +145,30 @@ impl Supply<'_> {
         if self.suffices_plainly() {
             return true;
         }
-        let Some(search) = self.search() else { return false };
-        let start: DemandCounts = vec![0; search.bounds.len()].into();
-        let mut reached = Reached::from_iter([(start, 0)]);
+        let Some(bounds) = self.bounds() else { return false };
+        let Some(mut table) = bounds.table(self.most_items(&bounds)) else {
+            return false;
+        };
         let leading = self.plan.order == ItemOrder::Leading;
         for (index, (ways, required)) in self.properties.iter().enumerate() {
-            if leading && search.ends(&reached, Some(index as u64)) {
+            if leading && bounds.allow_end(&table, Some(index as u64)) {
                 return true;
             }
-            reached = search.one_more(&reached, ways, *required || leading);
+            let ways = bounds.counting(ways);
+            match *required || leading {
+                true => table.choose_always(&ways),
+                false => {
+                    table.choose_once(&ways);
+                }
+            }
         }
-        search.write_additional(&mut reached, self);
-        search.ends(&reached, None)
+        for (left, ways) in self.stock.left(self.used) {
+            let ways = bounds.counting(ways);
+            // More keys make no difference where one more makes none.
+            let _enough = (0..left).find(|_| !table.choose_once(&ways));
+        }
+        table.choose_any_number(&bounds.counting(&self.stock.endless));
+        bounds.allow_end(&table, None)
     }
 
     /// Checks the usual case: no upper bound, and items without end that meet all missing demands.
@@ -177,8 +185,9 @@ impl Supply<'_> {
             })
     }
 
-    fn search(&self) -> Option<DemandSearch> {
-        let mut bounds = Vec::new();
+    /// Returns the bounds of the items that may still be written; `None` if one is exceeded.
+    fn bounds(&self) -> Option<Bounds> {
+        let mut demands = Vec::new();
         let mut bounded = 0;
         for (bit, demand) in self.plan.demands.iter().enumerate() {
             let met = self.met.get(bit).copied().unwrap_or(0);
@@ -187,7 +196,7 @@ impl Supply<'_> {
                 None => None,
             };
             bounded |= u32::from(max.is_some()) << bit;
-            bounds.push((demand.min.saturating_sub(met), max));
+            demands.push((demand.min.saturating_sub(met), max));
         }
         let least = self.plan.min.saturating_sub(self.count);
         let most = match self.plan.max {
@@ -197,93 +206,71 @@ impl Supply<'_> {
         let free = self.stock.endless.iter().any(|meets| meets & bounded == 0);
         let mut every = 0;
         if !free {
-            every = 1 << bounds.len();
-            bounds.push((least, most));
+            every = 1 << demands.len();
+            demands.push((least, most));
         }
-        Some(DemandSearch {
-            bounds,
+        Some(Bounds {
+            demands,
             every,
             least,
             most,
         })
     }
+
+    /// Returns the most items that can be chosen; [`u64::MAX`] if there is no end of them.
+    fn most_items(&self, bounds: &Bounds) -> u64 {
+        let keys = self.stock.left(self.used).map(|(left, _)| left);
+        let finite = keys.fold(self.properties.len() as u64, u64::saturating_add);
+        let endless = match (self.stock.endless.is_empty(), bounds.every) {
+            (true, _) => 0,
+            (false, 0) => u64::MAX,
+            // Each of them uses up some bound.
+            (false, _) => {
+                let demands = &bounds.demands[..self.plan.demands.len()];
+                demands
+                    .iter()
+                    .filter_map(|&(_, most)| most)
+                    .fold(0, u64::saturating_add)
+            }
+        };
+        finite.saturating_add(endless)
+    }
 }
 
-impl DemandSearch {
-    fn add(&self, counts: &DemandCounts, meets: Meets) -> Option<DemandCounts> {
-        let meets = meets | self.every;
-        let mut next = counts.clone();
-        for (bit, (count, &(least, most))) in next.iter_mut().zip(&self.bounds).enumerate() {
-            if meets >> bit & 1 == 0 {
-                continue;
-            }
-            *count += 1;
-            match most {
-                Some(most) if *count > most => return None,
-                Some(_) => {}
-                None => *count = (*count).min(least),
-            }
-        }
-        Some(next)
-    }
-
-    /// Returns the vectors reached with one more property, and also those without it if it is optional.
-    fn one_more(&self, reached: &Reached, ways: &[Meets], required: bool) -> Reached {
-        let mut next = if required {
-            Reached::default()
-        } else {
-            reached.clone()
+impl Bounds {
+    /// Returns the table of these bounds for at most `items` items; `None` if some demand needs more.
+    fn table(&self, items: u64) -> Option<CountTable> {
+        let cap = |&(least, most): &(u64, Option<u64>)| {
+            let count = most.unwrap_or(least).min(items);
+            (least <= items).then(|| Cap {
+                count: usize::try_from(count).unwrap_or(usize::MAX),
+                is_bound: most.is_some(),
+            })
         };
-        for (counts, items) in reached {
-            for way in ways {
-                if let Some(counts) = self.add(counts, *way) {
-                    note(&mut next, counts, items + 1);
-                }
-            }
-        }
-        next
+        let caps: Vec<Cap> = self.demands.iter().map(cap).collect::<Option<_>>()?;
+        Some(CountTable::new(&caps))
     }
 
-    fn write_additional(&self, reached: &mut Reached, supply: &Supply<'_>) {
-        for (left, ways) in supply.stock.left(supply.used) {
-            for _ in 0..left {
-                let next = self.one_more(reached, ways, false);
-                if next == *reached {
-                    break;
-                }
-                *reached = next;
-            }
-        }
-        loop {
-            let next = self.one_more(reached, &supply.stock.endless, false);
-            if next == *reached {
-                return;
-            }
-            *reached = next;
-        }
+    /// Returns the ways with the demand that all items meet.
+    fn counting(&self, ways: &[Meets]) -> Vec<Meets> {
+        ways.iter().map(|meets| meets | self.every).collect()
     }
 
     /// Returns `true` if the object list may end with one of the vectors: with `exactly` that number of
     /// items, if no more can follow.
-    fn ends(&self, reached: &Reached, exactly: Option<u64>) -> bool {
-        reached.iter().any(|(counts, &items)| {
+    fn allow_end(&self, table: &CountTable, exactly: Option<u64>) -> bool {
+        table.reached().any(|(items, counts)| {
             let met = counts
-                .iter()
-                .zip(&self.bounds)
-                .all(|(count, (least, _))| count >= least);
+                .zip(&self.demands)
+                .all(|(count, (least, _))| count >= *least);
             let enough = exactly.is_none_or(|items| items >= self.least);
             met && enough && self.most.is_none_or(|most| items <= most)
         })
     }
 }
 
-fn note(reached: &mut Reached, counts: DemandCounts, items: u64) {
-    let known = reached.entry(counts).or_insert(items);
-    *known = items.min(*known);
-}
-
 impl ObjectListPlan {
-    /// Returns an upper bound on the number of vectors that a search can reach.
+    /// Returns an upper bound on the number of vectors that a choice of items can reach.
     pub(crate) fn vectors(&self) -> u64 {
         let bounded = self.demands.iter().map(|demand| demand.max.unwrap_or(demand.min));
         let total = self.max.unwrap_or(self.min);

@@ -6,6 +6,10 @@ use crate::grammar::{ItemOrder, Meets};
 use crate::pushdown::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
 use crate::pushdown::intern::interner::NIL;
 use crate::pushdown::plan::nfa::{AdditionalPlan, Callee};
+use crate::work::spend;
+
+/// The number of properties that are looked at in one round of counted work.
+const PROPERTIES_A_ROUND: usize = 8;
 
 impl Frames {
     /// Returns how many more additional items there can be; `None` if unbounded.
@@ -18,6 +22,7 @@ impl Frames {
 
     pub(crate) fn outlook(&self, object_list: u32, progress: Progress) -> Outlook {
         let plan = &self.nfa.object_lists[object_list as usize];
+        spend(1 + plan.properties.len() / PROPERTIES_A_ROUND);
         plan.outlook(
             |index| self.is_written(object_list, progress, index),
             self.additional_capacity(object_list, progress),
@@ -76,6 +81,7 @@ impl Frames {
         let Some(words) = terminal.words(terminal.start(), MANY_WORDS) else {
             return self.can_meet_demands(object_list, after, None);
         };
+        spend(words.len());
         let used = self.used_keys(before);
         let taken = |word: &Vec<u8>| self.nfa.object_lists[object_list as usize].is_taken(word);
         let mut unused = words

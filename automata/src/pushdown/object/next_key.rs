@@ -20,6 +20,7 @@ use super::progress::Progress;
 use crate::grammar::Meets;
 use crate::language::ByteSet;
 use crate::pushdown::plan::nfa::{Label, Nfa};
+use crate::work::spend;
 
 /// The automaton of the properties of one object list. Its first node is the start.
 #[derive(Debug)]
@@ -97,6 +98,7 @@ impl NextKeyAutomaton {
         let mut found = vec![start];
         let (mut nodes, mut room) = (Vec::new(), ways.len() * MOST_STAND_NODES);
         while let Some(stands) = found.get(nodes.len()).cloned() {
+            spend(stands.len());
             room = room.saturating_sub(stands.len());
             nodes.push(Node::new(nfa, stands, room > 0, |stands| {
                 *known.entry(stands).or_insert_with_key(|stands| {
