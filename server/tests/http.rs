@@ -29,6 +29,8 @@ mod crowds;
 mod decisions;
 #[path = "http/drafts.rs"]
 mod drafts;
+#[path = "http/ending.rs"]
+mod ending;
 #[path = "http/enforcement.rs"]
 mod enforcement;
 #[path = "http/errors.rs"]
