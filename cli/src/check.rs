@@ -62,8 +62,10 @@ impl Args {
 pub fn run(args: Args) -> Outcome {
     let source = args.constraint.load()?;
     let texts = args.texts.read();
-    let mut options = args.meaning.options_for_judging();
-    options.schema.refuse = args.schema.refuse();
+    let [mut options, mut written] = [args.meaning.options_for_judging(), args.meaning.options()];
+    for options in [&mut options, &mut written] {
+        options.schema.refuse = args.schema.refuse();
+    }
     let any_order = || {
         let mut options = options.clone();
         options.schema.key_order = schema::KeyOrder::Any;
@@ -72,7 +74,8 @@ pub fn run(args: Args) -> Outcome {
             .ok()?;
         Some(compiled.0)
     };
-    let compiled = compiled(&args, &source, (&source.vocabulary_of_bytes()?, &options));
+    let vocabulary = source.vocabulary_of_bytes()?;
+    let compiled = compiled(&args, &source, &vocabulary, (&written, &options));
     let judged = match &compiled {
         Ok(compiled) => Judged::all(
             &Judge {
@@ -107,11 +110,17 @@ struct Compiled {
     about: about::About,
 }
 
+/// Compiles a source. What a service would write decides whether it compiles; the grammar is that of all
+/// texts that are judged, which takes more room.
 fn compiled(
     args: &Args,
     source: &Loaded,
-    (vocabulary, options): (&Arc<Vocabulary>, &Options),
+    vocabulary: &Arc<Vocabulary>,
+    (written, options): (&Options, &Options),
 ) -> Result<Compiled, CompileError> {
+    if source.is_schema() {
+        source.compile(vocabulary, written)?;
+    }
     let (grammar, diagnostics) = source.compile(vocabulary, options)?;
     let findings = diagnostics.findings;
     let about = args.schema.about(source, options)?;
@@ -159,5 +168,41 @@ impl CheckAnswer<'_> {
             }
         }
         json!({"ok": code == Code::Fine, "exit": code as u8, "source": source, "texts": self.judged.json()})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// Returns words of letters that hardly any two share.
+    fn labels(count: u64, length: u64) -> Vec<String> {
+        let letter = |at: u64| {
+            let mixed = (at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            char::from(b'a' + (mixed >> 40) as u8 % 26)
+        };
+        let label = |number: u64| (0..length).map(|at| letter(number * length + at)).collect();
+        (0..count).map(label).collect()
+    }
+
+    /// Guards against a check that refuses what the service compiles: spellings that nobody asked about took
+    /// the room.
+    #[test]
+    fn long_lists_compile_as_they_do_in_the_service() {
+        let schema = json!({"enum": labels(1_200, 42)}).to_string();
+        let args = Program::parse_from(["check", "--schema", &schema]).args;
+        let source = args.constraint.load().expect("a schema");
+        let vocabulary = source.vocabulary_of_bytes().expect("a vocabulary");
+        let [judging, written] = [args.meaning.options_for_judging(), args.meaning.options()];
+        let compiled = compiled(&args, &source, &vocabulary, (&written, &judging));
+        assert!(compiled.is_ok(), "{:?}", compiled.err());
     }
 }

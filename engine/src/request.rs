@@ -119,7 +119,7 @@ pub struct Constraints {
     /// Tokens that end the answer in addition to the vocabulary's end tokens. They apply only without a
     /// grammar: with one, the grammar determines where the text ends.
     pub stop_tokens: Vec<u32>,
-    /// `true` to continue past end tokens, for measurements. Only without a grammar.
+    /// `true` to continue past the vocabulary's end tokens. Only without a grammar.
     pub ignore_eos: bool,
 }
 
@@ -153,6 +153,9 @@ pub struct AnswerLimits {
     /// the answer is complete within this number of tokens, and a number below the shortest answer is
     /// refused. All laws are then over the texts of the grammar that are short enough.
     pub max_tokens: usize,
+    /// The fewest tokens to generate, the end token not counted: before them, no token ends the text where
+    /// another one may come. Needs a grammar and a law that draws token by token; zero requires nothing.
+    pub min_tokens: usize,
     /// The treatment of an answer that does not fit into `max_tokens`.
     pub on_budget: OnBudget,
     /// The owner of the request: owners share the batch, the queue and the mask threads equally, and what is
@@ -199,6 +202,7 @@ impl Request {
             constraints: Constraints::default(),
             limits: AnswerLimits {
                 max_tokens,
+                min_tokens: 0,
                 on_budget: OnBudget::Complete,
                 owner: None,
                 priority: 0,
@@ -252,6 +256,12 @@ impl Request {
         self
     }
 
+    /// Sets the fewest tokens of an answer.
+    pub fn min_tokens(mut self, min_tokens: usize) -> Self {
+        self.limits.min_tokens = min_tokens;
+        self
+    }
+
     /// Sets the treatment of an answer that does not fit into its tokens.
     pub fn on_budget(mut self, on_budget: OnBudget) -> Self {
         self.limits.on_budget = on_budget;
@@ -294,7 +304,7 @@ impl Request {
         self
     }
 
-    /// Sets whether an answer without a grammar continues past end tokens.
+    /// Sets whether an answer without a grammar continues past the vocabulary's end tokens.
     pub fn ignore_eos(mut self, ignores: bool) -> Self {
         self.constraints.ignore_eos = ignores;
         self

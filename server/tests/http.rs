@@ -31,6 +31,8 @@ mod decisions;
 mod deploying;
 #[path = "http/drafts.rs"]
 mod drafts;
+#[path = "http/ending.rs"]
+mod ending;
 #[path = "http/enforcement.rs"]
 mod enforcement;
 #[path = "http/errors.rs"]

@@ -190,6 +190,9 @@ pub enum Whitespace {
     Compact,
 }
 
+/// The factor by which a schema may need more room if every spelling of its characters counts.
+const SPELLINGS: usize = 8;
+
 impl Meaning {
     /// Returns the options of a compile. Choices that were not made follow the specification.
     pub fn options(&self) -> lexiform::Options {
@@ -228,6 +231,12 @@ impl Meaning {
     pub fn options_for_judging(&self) -> lexiform::Options {
         let mut options = self.options();
         options.schema.escapes = Escapes::Any;
+        // A character has up to twelve states in all its spellings, where it has one or two in its own.
+        let limits = &mut options.limits;
+        limits.regular_states *= SPELLINGS;
+        limits.regular_bytes *= SPELLINGS;
+        limits.rule_states *= SPELLINGS;
+        limits.compile_bytes *= SPELLINGS;
         options
     }
 }

@@ -392,6 +392,28 @@ pub(super) fn check_healed(request: &Request) -> Result<(), Refusal> {
     unless(comes_back, "healed", &"there", expected)
 }
 
+/// Checks that the fewest tokens of an answer can be required: by the masks of a grammar, from tokens that
+/// are drawn one by one.
+pub(super) fn check_min_tokens(request: &Request) -> Result<(), Refusal> {
+    let least = request.limits.min_tokens;
+    let is_right = least <= request.limits.max_tokens;
+    unless(is_right, "min_tokens", &least, "at most max_tokens")?;
+    let is_drawn = law::drawn(request).is_some_and(Law::is_local);
+    unless(
+        least == 0 || is_drawn,
+        "min_tokens",
+        &least,
+        "0 unless law is local",
+    )?;
+    let is_masked = request.constraints.grammar.is_some();
+    unless(
+        least == 0 || is_masked,
+        "min_tokens",
+        &least,
+        "0 without a grammar",
+    )
+}
+
 /// Checks that there is a grammar if penalties concern the text of JSON.
 pub(super) fn check_penalties(request: &Request) -> Result<(), Refusal> {
     let is_known =

@@ -27,6 +27,7 @@ use crate::sampling::inquiry::Inquiry;
 use crate::scheduler::Scheduler;
 use crate::sequence::Sequence;
 use crate::speculation::policy::stakes::Odds;
+use lexiform::limits::Cancel;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -158,8 +159,15 @@ impl GrammarTasks {
         let id = sequence.id.number;
         let work = move || {
             let begun = cpu_time();
-            let is_wanted = || wanted.strong_count() > 0;
-            let outcome = catch_unwind(AssertUnwindSafe(|| run(&is_wanted)));
+            let is_wanted = move || wanted.strong_count() > 0;
+            let cancel = Cancel::when({
+                let is_wanted = is_wanted.clone();
+                move || !is_wanted()
+            });
+            let run = || lexiform::unless_cancelled(&cancel, || run(&is_wanted));
+            // The reply to a sequence that is gone is discarded.
+            let run = || run().unwrap_or_else(|| Ok(Brought::default()));
+            let outcome = catch_unwind(AssertUnwindSafe(run));
             let panicked = |_| Err(EngineError::Panicked("while computing a mask".to_string()));
             let reply = Reply {
                 sequence: id,

@@ -105,7 +105,7 @@ fn grow(
         let bounds = match here.at.zip(budget) {
             None => None,
             Some(((grammar, state), budget)) => {
-                let find = || outlook.finder.bounds(grammar.0, state, Some(budget));
+                let find = || outlook.finder.bounds(grammar.0, state, (Some(budget), false));
                 match lexiform::briefly(ROUNDS, find) {
                     Some(Ok(bounds)) => Some(bounds),
                     _ => return Vec::new(),

@@ -7,7 +7,8 @@
 
 use crate::error::EngineError;
 use crate::{Grammar, Mask, State};
-use lexiform::MaskRequest;
+use lexiform::error::Exhausted;
+use lexiform::{Ends, MaskRequest};
 use std::sync::Arc;
 
 /// The tokens that may come at a position.
@@ -54,7 +55,7 @@ pub(crate) struct Finder {
 
 impl Finder {
     /// Returns the tokens that may come in a state, with `budget` tokens left or, if the answer may be cut,
-    /// with any number.
+    /// with any number. If the text `goes_on`, no token ends it where another one may come.
     ///
     /// # Errors
     /// The mask would cost more than the grammar's limits allow.
@@ -62,15 +63,29 @@ impl Finder {
         &self,
         grammar: &Grammar,
         state: State,
-        budget: Option<usize>,
+        (budget, goes_on): (Option<usize>, bool),
     ) -> Result<Bounds, EngineError> {
         if let Some(hook) = &self.hook {
             hook(grammar)?;
         }
-        let (mask, is_steered) = grammar.steered_mask(MaskRequest::from(state).within(budget))?;
+        let never = goes_on.then(|| Ends::new([], grammar.vocabulary())).transpose();
+        if let Ok(Some(never)) = never {
+            let bounds = Finder::masks(grammar, MaskRequest::from(state).within(budget).ending(&never))?;
+            if !bounds.mask.is_empty() {
+                return Ok(bounds);
+            }
+        }
+        Ok(Finder::masks(grammar, MaskRequest::from(state).within(budget))?)
+    }
+
+    fn masks(grammar: &Grammar, request: MaskRequest<'_>) -> Result<Bounds, Exhausted> {
+        let (mask, is_steered) = grammar.steered_mask(request)?;
         // This mask was found a moment ago, so the call only looks it up.
-        let whole = is_steered.then(|| grammar.try_mask(state)).transpose()?;
-        Ok(Bounds { mask, whole })
+        let whole = is_steered.then(|| grammar.try_mask(request.within(None::<usize>)));
+        Ok(Bounds {
+            mask,
+            whole: whole.transpose()?,
+        })
     }
 
     /// Returns the state after one more token, which the mask allowed.

@@ -46,6 +46,8 @@ pub(crate) struct Outlook {
     /// The number of these tokens that the masks may spend, the end included; `None` if the masks do not
     /// count.
     pub(crate) budget: Option<usize>,
+    /// The number of tokens before which no token ends the text where another one may come.
+    pub(crate) min_tokens: usize,
     /// `true` if the text is complete as soon as only its end is left.
     pub(crate) ends_early: bool,
     pub(crate) speculation: Speculation,
@@ -151,8 +153,10 @@ impl Outlook {
 
     /// Returns the tokens that may come after a draft, counted from 1, or after the text for 0.
     pub(crate) fn bounds(&self, drafts: usize) -> Result<Option<Bounds>, EngineError> {
-        let budget = self.budget(self.depth(drafts));
-        let find = |(grammar, state)| self.finder.bounds(grammar, state, budget);
+        let depth = self.depth(drafts);
+        let goes_on = self.tokens.len() - self.prompt + depth < self.min_tokens;
+        let budget = self.budget(depth);
+        let find = |(grammar, state)| self.finder.bounds(grammar, state, (budget, goes_on));
         self.after(drafts).map(find).transpose()
     }
 

@@ -246,10 +246,11 @@ pub(crate) fn local_walk(request: &Request, warper: &Warper, vocabulary: &Vocabu
         return Walk::aligned(Aprad::new(exponent, CAPACITY), max_errors, &ends).filtered(warper);
     }
     let constraints = &request.constraints;
-    match &constraints.grammar {
-        Some(_) => (),
-        None if constraints.ignore_eos => ends.clear(),
-        None => ends.extend(&constraints.stop_tokens),
+    if constraints.grammar.is_none() {
+        if constraints.ignore_eos {
+            ends.clear();
+        }
+        ends.extend(&constraints.stop_tokens);
     }
     let is_constrained = constraints.grammar.is_some() || !constraints.monitors.is_empty();
     let walk = Walk::local(warper, is_constrained, &ends);

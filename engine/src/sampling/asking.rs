@@ -203,7 +203,7 @@ impl Asking {
         let (state, left) = self.places[self.at];
         let mut words = match (&self.grammar, state) {
             (Some(grammar), Some(state)) => {
-                let bounds = Finder::default().bounds(grammar, state, left)?;
+                let bounds = Finder::default().bounds(grammar, state, (left, false))?;
                 bounds.mask.words().to_vec()
             }
             _ => Allowed::All.to_words(self.width).into_owned(),

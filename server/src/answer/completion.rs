@@ -12,6 +12,8 @@ pub struct TextWriter {
     logprobs: bool,
     /// The number of characters sent of each sample.
     offsets: Vec<usize>,
+    /// The prompt of each sample, if answers begin with it; taken when it is sent.
+    echoed: Vec<String>,
 }
 
 impl TextWriter {
@@ -22,7 +24,19 @@ impl TextWriter {
             options,
             logprobs,
             offsets: Vec::new(),
+            echoed: Vec::new(),
         }
+    }
+
+    /// Lets each sample begin with its prompt.
+    #[must_use]
+    pub fn echoing(self, echoed: Vec<String>) -> Self {
+        Self { echoed, ..self }
+    }
+
+    /// Returns the prompt that a sample begins with, unless it was sent.
+    fn take_echo(&mut self, index: usize) -> String {
+        self.echoed.get_mut(index).map(std::mem::take).unwrap_or_default()
     }
 
     fn encode(&self, stage: Stage, choices: Vec<TextChoice>, usage: Option<Usage>) -> String {
@@ -42,6 +56,7 @@ impl Writer for TextWriter {
 
     fn piece(&mut self, piece: Piece, out: &mut String) {
         let Part::Content(text) = piece.part else { return };
+        let text = self.take_echo(piece.index) + &text;
         let offset = self.offsets[piece.index];
         let logprobs = self
             .logprobs
@@ -67,7 +82,7 @@ impl Writer for TextWriter {
             (!end.since.logprobs.is_empty()).then(|| text_logprobs(&end.since.logprobs, self.offsets[index]));
         let choice = TextChoice {
             index,
-            text: String::new(),
+            text: self.take_echo(index),
             logprobs: rest,
             finish_reason: Some(end.ended.finish),
             lexiform: Some(told(&end.ended, end.findings)),
@@ -85,7 +100,7 @@ impl Writer for TextWriter {
     fn whole(&self, samples: Vec<Whole>, usage: Usage) -> String {
         let choice = |sample: Whole| TextChoice {
             index: sample.index,
-            text: sample.content,
+            text: self.echoed.get(sample.index).cloned().unwrap_or_default() + &sample.content,
             logprobs: self.logprobs.then(|| text_logprobs(&sample.logprobs, 0)),
             finish_reason: Some(sample.ended.finish),
             lexiform: Some(told(&sample.ended, sample.findings)),

@@ -236,7 +236,7 @@ impl SampleState {
             }
             Event::Done(outcome) => {
                 self.ended = true;
-                let text = self.buffer.finish();
+                let text = self.buffer.finish(outcome.finish == Finish::Length);
                 let ended = self.end(&outcome)?;
                 if self.tells_population {
                     let text = |particle| particle_text(particle, (&self.marks, &self.healed), vocabulary);

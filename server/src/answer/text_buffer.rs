@@ -41,12 +41,16 @@ impl TextBuffer {
         self.release()
     }
 
-    /// Ends the text and returns what was held back, with an incomplete character as U+FFFD.
-    pub fn finish(&mut self) -> String {
+    /// Ends the text and returns what was held back. An incomplete character becomes U+FFFD if the text ends
+    /// there; if the text was cut, the character is missing like the rest of the text.
+    pub fn finish(&mut self, is_cut: bool) -> String {
         if self.stopped {
             return String::new();
         }
-        self.held += &self.characters.finish();
+        let rest = self.characters.finish();
+        if !is_cut {
+            self.held += &rest;
+        }
         let rest = self.release();
         rest + &std::mem::take(&mut self.held)
     }
@@ -98,7 +102,7 @@ mod tests {
                 let mut out = buffer.push(&bytes[..first]);
                 out += &buffer.push(&bytes[first..second]);
                 out += &buffer.push(&bytes[second..]);
-                out += &buffer.finish();
+                out += &buffer.finish(false);
                 assert_eq!(out, text);
             }
         }
@@ -109,7 +113,14 @@ mod tests {
         let mut buffer = TextBuffer::default();
         assert_eq!(buffer.push(b"a\xff\xfeb"), "a\u{fffd}\u{fffd}b");
         assert_eq!(buffer.push(b"\xe6\xbc"), "");
-        assert_eq!(buffer.finish(), "\u{fffd}");
+        assert_eq!(buffer.finish(false), "\u{fffd}");
+    }
+
+    #[test]
+    fn a_character_that_is_cut_does_not_come_out() {
+        let mut buffer = TextBuffer::new(vec!["éé".to_owned()], false);
+        assert_eq!(buffer.push(b"x\xc3\xa9\xc3"), "x");
+        assert_eq!(buffer.finish(true), "é");
     }
 
     #[test]
@@ -121,7 +132,7 @@ mod tests {
         assert_eq!(buffer.push(b"NDs"), "");
         assert!(buffer.stopped());
         assert_eq!(buffer.push(b"more"), "");
-        assert_eq!(buffer.finish(), "");
+        assert_eq!(buffer.finish(false), "");
     }
 
     #[test]
@@ -135,6 +146,6 @@ mod tests {
     fn what_might_have_been_a_stop_comes_out_at_the_end() {
         let mut buffer = TextBuffer::new(vec!["éé".to_owned()], false);
         assert_eq!(buffer.push("xé".as_bytes()), "x");
-        assert_eq!(buffer.finish(), "é");
+        assert_eq!(buffer.finish(false), "é");
     }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lexiform::Options;
+use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
 use lexiform::schema::ArgumentStyle;
 use lexiform::tags::{ArgumentError, ArgumentReader};
@@ -231,10 +232,21 @@ fn has_grown(compiled: &Compiled) -> bool {
 pub fn compile(language: &Language, compiler: &Compiler, limits: &Limits) -> Result<Compiled, Rejected> {
     let begun = Instant::now();
     let (cfg, findings) = lower_answer(language, compiler.vocabulary(), limits)?;
-    let grammar = Grammar::new(&cfg, compiler.tables(), limits).map_err(|error| Rejected {
+    let rejected = |error| Rejected {
         constraint: language.blamed(),
         error,
-    })?;
+    };
+    let grammar = Grammar::new(&cfg, compiler.tables(), limits).map_err(rejected)?;
+    // Every request asks first how long the shortest answer is. Here, those who send the same constraint wait
+    // for that together, and it is counted and called off with the rest. A limit that was reached is reported
+    // to each of them.
+    let measure = || grammar.try_min_completion(grammar.start());
+    if lexiform::unless_cancelled(&limits.cancel, measure).is_none() {
+        let message = "the compile was cancelled";
+        return Err(rejected(
+            Problem::new(ProblemKind::Cancelled, Place::Whole, message).into(),
+        ));
+    }
     Ok(Compiled {
         grammar,
         id: language.id().into(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
+use lexiform::vocab::TokenKind;
 use lexiform_engine::{
     Constraints, ContrastWith, Draw, Grammar, LogprobsOf, OnBudget, PenaltyScope, Reporting, Request,
     Sampling, Search, Speculation, Task, Verification,
@@ -219,6 +220,24 @@ pub fn of_text(
     }
 }
 
+/// Returns the text of a completion's prompt. Tokens that write no text are left out.
+pub fn echoed(served: &ServedModel, prompt: &Prompt) -> String {
+    match prompt {
+        Prompt::Text(text) => text.clone(),
+        Prompt::Tokens(tokens) => {
+            let vocabulary = served.vocabulary();
+            let is_text = |&&token: &&u32| {
+                (token as usize) < vocabulary.len() && vocabulary.kind(token) == TokenKind::Text
+            };
+            let bytes = tokens
+                .iter()
+                .filter(is_text)
+                .flat_map(|&token| vocabulary.bytes(token));
+            String::from_utf8_lossy(&bytes.copied().collect::<Vec<u8>>()).into_owned()
+        }
+    }
+}
+
 fn refused(error: &TemplateError) -> ApiError {
     ApiError::invalid("invalid_messages", Some("messages".to_owned()), error.to_string())
 }
@@ -237,10 +256,7 @@ pub fn compiled(
     if language.is_free() {
         return Ok(None);
     }
-    let compiled = served.grammars().get(language, interest, served.metrics());
-    let compiled = compiled
-        .ok_or_else(ApiError::nobody_waits)?
-        .map_err(|rejected| ApiError::constraint(&rejected.constraint.subject(), &rejected.error))?;
+    let compiled = grammar(served, language, interest)?;
     let unkept = enforcement::unkept(language, &compiled);
     if unkept.is_empty() {
         return Ok(Some(compiled));
@@ -249,6 +265,39 @@ pub fn compiled(
         .iter()
         .map(|rejected| (rejected.constraint.subject(), &rejected.error));
     Err(ApiError::constraints(&all.collect::<Vec<_>>()))
+}
+
+/// Lets these requests obey the grammar of free text if they have to go on after its end: without masks a
+/// model may end a text anywhere. They are cut after `max_tokens`, as free text is.
+///
+/// # Errors
+/// Fails if the interest was lost.
+pub fn keep_going(
+    served: &ServedModel,
+    language: &Language,
+    requests: &mut [Request],
+    interest: &Interest,
+) -> Result<(), ApiError> {
+    let needs = |request: &Request| request.limits.min_tokens > 0 && request.constraints.grammar.is_none();
+    if !language.is_free() || !requests.iter().any(needs) {
+        return Ok(());
+    }
+    let compiled = grammar(served, language, interest)?;
+    for request in requests.iter_mut().filter(|request| needs(request)) {
+        request.constraints.grammar = Some(compiled.grammar.clone());
+        if request.limits.on_budget == OnBudget::Complete {
+            request.limits.on_budget = OnBudget::Cut;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the grammar of a language, free or not; blocks while it compiles.
+fn grammar(served: &ServedModel, language: &Language, interest: &Interest) -> Result<Compiled, ApiError> {
+    let compiled = served.grammars().get(language, interest, served.metrics());
+    compiled
+        .ok_or_else(ApiError::nobody_waits)?
+        .map_err(|rejected| ApiError::constraint(&rejected.constraint.subject(), &rejected.error))
 }
 
 /// Returns one engine request for each prompt, of `n` samples.
@@ -295,6 +344,7 @@ pub fn engine_requests(
                 grammar: grammar.cloned(),
                 monitor_time: MONITOR_TIME,
                 stop_tokens: generation.stop_tokens.clone(),
+                ignore_eos: generation.ignore_eos,
                 ..Constraints::default()
             },
             task: task.clone(),
@@ -309,6 +359,11 @@ pub fn engine_requests(
                 // In vLLM, a lower priority is more urgent.
                 .priority(generation.priority.saturating_neg())
                 .cache_salt(generation.cache_salt.clone())
+                .min_tokens(match generation.ignore_eos {
+                    // Nothing ends the answer early in any case.
+                    true => 0,
+                    false => generation.min_tokens,
+                })
                 .on_budget(match generation.on_budget {
                     wire::OnBudget::Complete => OnBudget::Complete,
                     wire::OnBudget::Truncate => OnBudget::Cut,

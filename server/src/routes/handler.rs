@@ -153,7 +153,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let interest = wanted.interest();
     let work = move || match interest.is_lost() {
         true => Err(ApiError::nobody_waits()),
-        false => work(&interest),
+        false => lexiform::unless_cancelled(&interest.cancel(), || work(&interest))
+            .unwrap_or_else(|| Err(ApiError::nobody_waits())),
     };
     let mut leaving = Leaving(Some(app));
     let (sender, done) = oneshot::channel();

@@ -137,6 +137,7 @@ impl SampleRequest {
         if boundary == Boundary::Healed {
             healing::heal(served, &language, &mut requests, interest)?;
         }
+        prompt::keep_going(served, &language, &mut requests, interest)?;
         let mut monitors = monitors::of(served, generation, &language, interest)?;
         let format = Arc::new(OutputFormat::of(&language, compiled.as_ref()));
         // After those that compute: what they refuse is not asked about.
@@ -351,7 +352,11 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
     };
     let options = generation.stream.unwrap_or_default();
     let base = Base::new("cmpl-", served, samples.enforcement.take(), &request.ignored);
-    let writer = Box::new(TextWriter::new(base, options, extras.logprobs));
+    let answers = samples.requests.iter().map(|request| request.task.answers());
+    let prompts = request.prompts.iter().filter(|_| request.echo).zip(answers);
+    let echoed = prompts.flat_map(|(prompt, answers)| vec![prompt::echoed(served, prompt); answers]);
+    let writer = TextWriter::new(base, options, extras.logprobs).echoing(echoed.collect());
+    let writer = Box::new(writer);
     let ignored = request.ignored.clone();
     let reading = Arc::new(OutputFormat::of(&samples.language, samples.compiled.as_ref()));
     Ok(samples.prepared(served, generation, (extras, reading), (writer, ignored)))

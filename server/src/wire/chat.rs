@@ -193,6 +193,7 @@ pub(crate) fn settle(generation: &mut Generation, calls: Option<&Calls>, problem
         generation.constraint = None;
     }
     generation.never_cut("a call of a tool", problems);
+    generation.may_end("a call of a tool", problems);
 }
 
 /// Refuses `token_healing` in a chat.

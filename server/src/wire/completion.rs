@@ -29,6 +29,8 @@ pub struct CompletionRequest {
     pub contrast: Option<Contrast<Prompt>>,
     /// The text that follows the answers, which then stand between the prompt and it.
     pub suffix: Option<String>,
+    /// `true` if each answer begins with its prompt.
+    pub echo: bool,
     /// `true` if answers may begin with a token that reaches back into the prompt.
     pub token_healing: bool,
     /// The fields that all routes share.
@@ -61,7 +63,18 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
             problems.invalid(param, "cannot be combined with token_healing");
         }
     }
-    fields.only_neutral(&[("echo", &["false"]), ("prompt_embeds", &[])], &mut problems);
+    let echo = fields.boolean("echo", &mut problems).unwrap_or(false);
+    if echo && logprobs.is_some() {
+        let message = "cannot be combined with logprobs: there are no log-probabilities of a prompt";
+        problems.invalid("echo", message);
+    }
+    if echo && suffix.is_some() {
+        problems.invalid(
+            "echo",
+            "cannot be combined with suffix: the answer is not what follows the prompt",
+        );
+    }
+    fields.only_neutral(&[("prompt_embeds", &[])], &mut problems);
     fields.finish(&mut problems);
     let ignored = problems.check()?;
     Ok(CompletionRequest {
@@ -69,6 +82,7 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
         logprobs,
         contrast,
         suffix,
+        echo,
         token_healing,
         generation,
         ignored,
@@ -81,6 +95,7 @@ fn healed(generation: &Generation, problems: &mut Problems) {
         ("monitors", !generation.monitors.is_empty()),
         ("enum_scores", generation.enum_scores),
         ("stop_token_ids", !generation.stop_tokens.is_empty()),
+        ("ignore_eos", generation.ignore_eos),
     ];
     for (param, _) in combined.into_iter().filter(|(_, is_there)| *is_there) {
         problems.invalid(param, "cannot be combined with token_healing");

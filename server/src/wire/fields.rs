@@ -381,6 +381,13 @@ impl Fields {
         }
     }
 
+    /// Takes a field that has no effect on this server, and records that it was ignored.
+    pub fn without_effect(&mut self, name: &'static str, problems: &mut Problems) {
+        if self.take(name).is_some() {
+            problems.ignore(&self.path(name));
+        }
+    }
+
     /// Ends the reading of an object in which every field matters: the remaining fields are refused.
     pub fn finish_strict(self, problems: &mut Problems) {
         for name in self.map.keys() {

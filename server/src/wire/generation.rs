@@ -118,6 +118,10 @@ pub struct Generation {
     pub model: String,
     /// The maximum number of tokens to write.
     pub max_tokens: Option<usize>,
+    /// The number of tokens before which nothing ends the output where another token may come.
+    pub min_tokens: usize,
+    /// `true` if the model's end tokens do not end the output.
+    pub ignore_eos: bool,
     /// The number of samples.
     pub n: usize,
     /// The number of candidates that the samples are the best of, if there are more candidates than samples.
@@ -215,8 +219,6 @@ const PASSED_OVER: &[&str] = &[
 
 /// Fields that this server knows but cannot honour, with the values that change nothing.
 const NEUTRAL: &[(&str, &[&str])] = &[
-    ("min_tokens", &["0"]),
-    ("ignore_eos", &["false"]),
     ("bad_words", &["[]"]),
     ("allowed_token_ids", &[]),
     ("prompt_logprobs", &["0"]),
@@ -235,6 +237,8 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     let generation = Generation {
         model: model.unwrap_or_default(),
         max_tokens: values::max_tokens(fields, problems),
+        min_tokens: values::min_tokens(fields, problems),
+        ignore_eos: fields.boolean("ignore_eos", problems).unwrap_or(false),
         n: fields
             .integer("n", 1, SAMPLES, problems)
             .map_or(1, |n| n as usize),
@@ -334,6 +338,7 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
         problems.invalid("monitors", message);
     }
     generation.check_choice(problems);
+    generation.check_end(problems);
     if generation.enum_scores && generation.stream.is_some() {
         let message = "enum_scores cannot be streamed: the values are weighed when the answer is whole";
         problems.invalid("enum_scores", message);
@@ -341,6 +346,7 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
     if let Some(constraint) = &generation.constraint {
         let what = format!("the text of {}", constraint.param);
         generation.never_cut(&what, problems);
+        generation.may_end(&what, problems);
     }
     let is_json = |constraint: &Constraint| matches!(constraint.source, Source::Schema(_));
     let may_be_json = generation.grammar_id.is_some() || generation.constraint.as_ref().is_some_and(is_json);
@@ -350,6 +356,7 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
     }
     if generation.grammar_id.is_some() {
         generation.never_cut("the text of grammar_id", problems);
+        generation.may_end("the text of grammar_id", problems);
         if let Some(constraint) = &generation.constraint {
             let message = format!(
                 "only one constraint is allowed; {} is another one",
@@ -372,6 +379,8 @@ impl Generation {
         Self {
             model: model.to_owned(),
             max_tokens: None,
+            min_tokens: 0,
+            ignore_eos: false,
             n: 1,
             best_of: None,
             choose: Choose::default(),
@@ -416,6 +425,35 @@ impl Generation {
     pub(crate) fn not_a_chat(&self, problems: &mut Problems) {
         if self.stream.is_some_and(|options| options.json_patch) {
             problems.unsupported("stream_options.json_patch", "requires a chat completion");
+        }
+    }
+
+    /// Refuses settings of where the output ends that cannot be honoured together.
+    fn check_end(&self, problems: &mut Problems) {
+        let is_local = matches!(&self.task, Task::Draw(law) if law.is_local());
+        if self.ignore_eos && !is_local {
+            problems.invalid(
+                "ignore_eos",
+                "requires law: local: the others are about texts that end",
+            );
+        }
+        let stops = [
+            ("stop", !self.stop.is_empty()),
+            ("stop_token_ids", !self.stop_tokens.is_empty()),
+        ];
+        for (param, _) in stops
+            .into_iter()
+            .filter(|(_, is_there)| *is_there && self.min_tokens > 0)
+        {
+            problems.invalid(param, "cannot be combined with min_tokens");
+        }
+    }
+
+    /// Refuses `ignore_eos` beside a text that ends where it is complete.
+    pub(crate) fn may_end(&self, what: &str, problems: &mut Problems) {
+        if self.ignore_eos {
+            let reason = format!("{what} ends where it is complete; min_tokens lets it grow");
+            problems.invalid("ignore_eos", reason);
         }
     }
 

@@ -200,7 +200,8 @@ fn function(inner: &mut Fields, name: &str, problems: &mut Problems) -> Option<I
     let param = inner.path("parameters");
     let parameters = inner
         .take("parameters")
-        .unwrap_or_else(|| json!({"type": "object", "properties": {}}));
+        // A function without parameters takes none, whatever the request says about open objects.
+        .unwrap_or_else(|| json!({"type": "object", "properties": {}, "additionalProperties": false}));
     let constraint = schema_constraint(parameters, param, problems)?;
     let name = Some(name.to_owned());
     Some(Input::Arguments(Constraint {
@@ -414,6 +415,30 @@ mod tests {
             let constraint = Constraint::new(Source::Regex("a+".to_owned()), "");
             assert_eq!(calls.tools[0].input, Input::Raw(Some(constraint)));
             assert_eq!(tools.described[0]["custom"]["name"], "s");
+        }
+    }
+
+    #[test]
+    fn a_function_without_parameters_takes_none() {
+        let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        let cases = [
+            (json!({"name": "ping"}), closed.clone()),
+            (json!({"name": "ping", "parameters": null}), closed),
+            (json!({"name": "ping", "parameters": {}}), json!({})),
+        ];
+        for (function, expected) in cases {
+            let mut flat = function.clone();
+            flat["type"] = "function".into();
+            let nested = json!({"type": "function", "function": function});
+            for (spelling, tool) in [(Spelling::Nested, nested), (Spelling::Flat, flat)] {
+                let tools = read_body(spelling, json!({"tools": [tool]})).expect("a tool");
+                let calls = tools.calls.expect("a tool that may be called");
+                let source = calls.tools[0]
+                    .input
+                    .constraint()
+                    .map(|constraint| &constraint.source);
+                assert_eq!(source, Some(&Source::Schema(expected.to_string())), "{function}");
+            }
         }
     }
 

@@ -499,3 +499,38 @@ fn an_answer_may_be_held_to_the_words_of_a_text() {
         "structured_outputs.extract.text"
     );
 }
+
+/// Guards against a schema beside `json_object` that is passed over, as llama.cpp's clients send it.
+#[test]
+fn an_object_may_have_a_schema() {
+    let service = Service::start();
+    let schema = json!({"type": "object", "properties": {"a": {"enum": [7]}}, "required": ["a"]});
+    let format = json!({"type": "json_object", "schema": schema});
+    let answer = service.chat("echo {\"a\":8}", json!({"response_format": format}));
+    assert_eq!(answer.json()["choices"][0]["message"]["content"], "{\"a\":7}");
+    let body = json!({"model": "m", "input": "echo {\"a\":8}", "text": {"format": format}});
+    let answer = service.post("/v1/responses", &body.to_string()).json();
+    assert_eq!(answer["output"][0]["content"][0]["text"], "{\"a\":7}", "{answer}");
+    let wrong = json!({"type": "json_object", "schema": {"type": "objekt"}});
+    let refused = service.chat("echo x", json!({"response_format": wrong})).json();
+    assert_eq!(
+        refused["error"]["param"], "response_format.schema/type",
+        "{refused}"
+    );
+}
+
+/// Guards against a name of a back end that is dropped without a word.
+#[test]
+fn a_name_of_a_back_end_is_named_as_ignored() {
+    let service = Service::start();
+    let more = json!({"guided_regex": "a", "guided_decoding_backend": "xgrammar"});
+    let answer = service.chat("echo a", more);
+    assert_eq!(
+        answer.header("x-lexiform-ignored"),
+        Some("guided_decoding_backend")
+    );
+    assert_eq!(
+        answer.json()["lexiform"]["ignored"],
+        json!(["guided_decoding_backend"])
+    );
+}

@@ -85,8 +85,8 @@ fn what_is_not_honoured_is_refused() {
             json!({"response_format": {"type": "yaml"}}),
             "response_format.type",
         ),
-        (json!({"min_tokens": 5}), "min_tokens"),
-        (json!({"ignore_eos": true}), "ignore_eos"),
+        (json!({"bad_words": ["x"]}), "bad_words"),
+        (json!({"prompt_logprobs": 1}), "prompt_logprobs"),
         (json!({"modalities": ["text", "audio"]}), "modalities"),
         (json!({"output_schema": {}}), "output_schema"),
         (

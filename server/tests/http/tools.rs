@@ -496,3 +496,25 @@ fn a_tool_with_many_optional_parameters_takes_any_of_them() {
         assert_eq!(calls(&choice["message"]), [wanted]);
     }
 }
+
+/// Guards against clients that validate arguments and refuse those that a tool does not have.
+#[test]
+fn a_tool_without_parameters_takes_none() {
+    let service = Service::start();
+    for tool in [
+        json!({"type": "function", "function": {"name": "ping"}}),
+        json!({"type": "function", "function": {"name": "ping", "parameters": null}}),
+    ] {
+        let more = json!({"tools": [tool], "tool_choice": "required", "additional_properties": "open"});
+        let choice = ask(&service, "{\"a\":1}", more);
+        let called = calls(&choice["message"]);
+        assert_eq!(called, [("ping".to_owned(), "{}".to_owned())], "{tool}");
+    }
+    let open = json!({"type": "function", "function": {"name": "ping", "parameters": {}}});
+    let choice = ask(
+        &service,
+        "{\"a\":1}",
+        json!({"tools": [open], "tool_choice": "required"}),
+    );
+    assert_eq!(calls(&choice["message"])[0].1, "{\"a\":1}");
+}

@@ -103,7 +103,7 @@ pub(super) fn format(mut format: Fields, problems: &mut Problems) -> Option<Cons
     let kind = format.string("type", problems);
     let constraint = match kind.as_deref() {
         Some("text") => None,
-        Some("json_object") => Some(any_object(path)),
+        Some("json_object") => json_object(&mut format, path, problems),
         Some("json_schema") => json_schema(&mut format, problems),
         Some("regex") => text(&mut format, "pattern", Source::Regex, problems),
         Some("ebnf") => text(&mut format, "grammar", Source::ebnf, problems),
@@ -135,7 +135,7 @@ pub fn text_format(fields: &mut Fields, problems: &mut Problems) -> Option<Const
     let path = format.path("type");
     let constraint = match format.string("type", problems).as_deref() {
         Some("text") => None,
-        Some("json_object") => Some(any_object(path)),
+        Some("json_object") => json_object(&mut format, path, problems),
         Some("json_schema") => return named_schema(format, problems),
         Some("regex") => self::text(&mut format, "pattern", Source::Regex, problems),
         Some("ebnf") => self::text(&mut format, "grammar", Source::ebnf, problems),
@@ -153,6 +153,15 @@ pub fn text_format(fields: &mut Fields, problems: &mut Problems) -> Option<Const
 /// Returns the constraint for a JSON object of any content.
 fn any_object(param: String) -> Constraint {
     Constraint::new(Source::Schema(r#"{"type":"object"}"#.to_owned()), param)
+}
+
+/// Takes the `schema` that some clients send with `json_object`; without one, the content of the object is
+/// free.
+fn json_object(format: &mut Fields, path: String, problems: &mut Problems) -> Option<Constraint> {
+    match format.has("schema") {
+        true => optional_schema(format, "schema", problems),
+        false => Some(any_object(path)),
+    }
 }
 
 /// Takes the `json_schema` of a response format. The output always obeys it, whatever `strict` says; see
@@ -299,9 +308,9 @@ fn structural_tag(fields: &mut Fields, problems: &mut Problems) -> Option<Constr
     constraint
 }
 
-/// Takes the older `guided_*` fields. The name of a back end is ignored: there is only one here.
+/// Takes the older `guided_*` fields. The name of a back end has no effect: there is only one here.
 fn guided(fields: &mut Fields, problems: &mut Problems) -> Vec<Constraint> {
-    fields.ignore(&["guided_decoding_backend"]);
+    fields.without_effect("guided_decoding_backend", problems);
     [
         optional_schema(fields, "guided_json", problems),
         optional_text(fields, "guided_regex", Source::Regex, problems),

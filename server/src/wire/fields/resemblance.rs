@@ -100,6 +100,7 @@ const STEERING: &[&str] = &[
     "chat_template_kwargs",
     "schema_in_prompt",
     "token_healing",
+    "echo",
     "lossy",
     "truncation",
     "certificate",

@@ -13,6 +13,12 @@ pub(in crate::wire) fn max_tokens(fields: &mut Fields, problems: &mut Problems) 
     new.or(old).map(|tokens| tokens as usize)
 }
 
+/// Reads the number of tokens before which nothing ends the output, which defaults to zero.
+pub(in crate::wire) fn min_tokens(fields: &mut Fields, problems: &mut Problems) -> usize {
+    let least = fields.integer("min_tokens", 0, i64::from(u32::MAX), problems);
+    least.map_or(0, |least| least as usize)
+}
+
 /// Reads the number of tokens to choose among; `-1` means all, as in vLLM.
 pub(in crate::wire) fn top_k(fields: &mut Fields, problems: &mut Problems) -> Option<u32> {
     let k = fields.integer("top_k", -1, i64::from(u32::MAX), problems);
