@@ -72,7 +72,7 @@ struct Inner {
     specials: Specials,
     /// The distances to the end, computed on first use.
     budget: OnceLock<Result<Budget, Exhausted>>,
-    /// `true` if the vocabulary can write every text, so that a text that can be completed can be completed
+    /// `true` if each byte of the texts is a token, so that a text that can be completed can be completed
     /// with tokens.
     spells_all: bool,
     shares: Shares,
@@ -160,6 +160,9 @@ impl Grammar {
         // If it was cancelled, that is the only problem.
         let problems = || limits.cancel.problem().into_iter().collect();
         let (machine, specials) = built.unwrap_or_else(|| Err(CompileError { problems: problems() }))?;
+        // A vocabulary without text tokens is for callers that only read texts.
+        let is_token = |byte| vocabulary.longest() == 0 || vocabulary.token_of_byte(byte).is_some();
+        let spells_all = machine.reads_only(is_token);
         let shares = Shares::of(limits.grammar_bytes);
         let inner = Inner {
             machine,
@@ -167,7 +170,7 @@ impl Grammar {
             masks: Masks::new(shares.masks),
             specials,
             budget: OnceLock::new(),
-            spells_all: vocabulary.spells_all_text(),
+            spells_all,
             shares,
             allowances: Allowances::of(limits),
             brought: AtomicUsize::new(0),
@@ -304,7 +307,7 @@ impl Grammar {
     /// Returns an error if the step costs more than its limits allow. The token may or may not be allowed in
     /// that case.
     pub fn try_step(&self, state: State, token: u32) -> Result<Option<State>, Exhausted> {
-        let next = self.step_of_bytes(state, token)?;
+        let next = self.try_step_of_bytes(state, token)?;
         Ok(match next {
             Some(next) if !self.is_spelled(next)? => None,
             next => next,
@@ -312,7 +315,11 @@ impl Grammar {
     }
 
     /// Returns the state after a token, whether or not tokens can complete the text from there.
-    fn step_of_bytes(&self, state: State, token: u32) -> Result<Option<State>, Exhausted> {
+    ///
+    /// # Errors
+    /// Returns an error as [`try_step`](Self::try_step) does.
+    #[doc(hidden)]
+    pub fn try_step_of_bytes(&self, state: State, token: u32) -> Result<Option<State>, Exhausted> {
         let (vocab, stacks) = (self.vocabulary(), self.inner.machine.stacks());
         match vocab.kind(token) {
             TokenKind::Text if self.inner.specials.may_be_text() => {

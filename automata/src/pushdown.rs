@@ -52,7 +52,7 @@ pub use stack::{ConfigId, Stacks};
 
 use crate::error::{CompileError, Exhausted, Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, Expr, Regular, RegularId, Rule, TokenSymbol};
-use crate::language::{Terminal, TerminalError};
+use crate::language::{ByteSet, Terminal, TerminalError};
 use crate::limits::{Account, Limits};
 use crate::work;
 
@@ -163,6 +163,14 @@ impl Machine {
     /// Returns the tokens that the grammar names, indexed by number.
     pub(crate) fn specials(&self) -> &[TokenSymbol] {
         &self.stacks.frames.nfa.specials
+    }
+
+    /// Returns `true` if all texts consist of bytes of which `is_usable` holds.
+    pub(crate) fn reads_only(&self, is_usable: impl Fn(u8) -> bool) -> bool {
+        let mut bytes = ByteSet::default();
+        let usable = (0..=u8::MAX).filter(|&byte| is_usable(byte));
+        usable.for_each(|byte| bytes.insert_range(byte, byte));
+        ByteSet::of_utf8().is_within(&bytes) || self.stacks.frames.reads_only(&bytes)
     }
 
     /// Returns how many frames and configurations have been found so far.

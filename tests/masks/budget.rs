@@ -5,6 +5,7 @@ use crate::published;
 use std::sync::Arc;
 
 use lexiform::MaskRequest;
+use lexiform::error::ProblemKind;
 use lexiform::schema::KeyOrder;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Grammar, Options, Source, State};
@@ -416,16 +417,20 @@ fn what_is_too_long_to_count_is_told_from_what_cannot_be_written() {
         let vocabulary = Vocabulary::new(&tokens, &[0]).expect("the vocabulary is well formed");
         let compiler = Compiler::new(Arc::new(vocabulary));
         let compiled = compiler.compile(Source::Ebnf(source), &Options::default());
-        compiled.expect("it is small").0
+        compiled.map(|(grammar, _)| grammar)
     };
+    let whole = |source| compiled(0..=255, source).expect("it is small");
+    let without_letters = |source| compiled(0..=b'A', source).map(|_| "it compiles");
     let shortest = |grammar: Grammar| grammar.min_completion(grammar.start());
     // 10²⁰ letters, 1,024 letters, and letters that no token writes.
-    assert_eq!(shortest(compiled(0..=255, &long)), Some(usize::MAX));
+    assert_eq!(shortest(whole(&long)), Some(usize::MAX));
     let short = "root ::= \"a\"{1024}";
-    assert_eq!(shortest(compiled(0..=255, short)), Some(1025));
-    assert_eq!(shortest(compiled(0..=b'A', short)), None);
-    assert_eq!(shortest(compiled(0..=b'A', &long)), None);
-    let grammar = compiled(0..=255, &long);
+    assert_eq!(shortest(whole(short)), Some(1025));
+    for source in [short, &long] {
+        let error = without_letters(source).expect_err("no token writes the letter");
+        assert_eq!(error.problems[0].kind, ProblemKind::Unsatisfiable);
+    }
+    let grammar = whole(&long);
     assert_eq!(
         grammar
             .try_mask(MaskRequest::from(grammar.start()).within(1 << 40))

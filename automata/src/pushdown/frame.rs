@@ -210,6 +210,20 @@ impl Frames {
         .begun()
     }
 
+    /// Returns `true` if the grammar reads only these bytes.
+    pub(crate) fn reads_only(&self, bytes: &ByteSet) -> bool {
+        let reads_them = |label: &Label| match *label {
+            Label::Bytes(first, last) => (first..=last).all(|byte| bytes.contains(byte)),
+            Label::Empty | Label::Special(_) | Label::Call(_) => true,
+        };
+        let is_word_of_them = |terminal: &Arc<Terminal>| {
+            let mut states = 0..terminal.len() as u32;
+            states.all(|state| terminal.bytes_of(state)[0].is_within(bytes))
+        };
+        let mut edges = self.nfa.nodes.iter().flatten();
+        edges.all(|edge| reads_them(&edge.label)) && self.terminals.iter().flatten().all(is_word_of_them)
+    }
+
     /// Returns an empty set of frames without a grammar.
     fn empty() -> Frames {
         Frames {

@@ -241,13 +241,6 @@ impl Vocabulary {
         self.of_byte[usize::from(byte)]
     }
 
-    /// Returns `true` if every text can be written, because each byte that a text can have is a token. A
-    /// vocabulary without text tokens, for callers that only read texts, counts as one that can.
-    pub(crate) fn spells_all_text(&self) -> bool {
-        let never = |byte: u8| matches!(byte, 0xC0 | 0xC1 | 0xF5..);
-        self.longest == 0 || (0..=u8::MAX).all(|byte| never(byte) || self.token_of_byte(byte).is_some())
-    }
-
     /// Returns the length in bytes of the longest text token; 0 if there are no text tokens.
     pub fn longest(&self) -> usize {
         self.longest

@@ -40,7 +40,7 @@ fn brute_force(grammar: &Grammar, from: State) -> Distance {
             for token in 0..grammar.vocabulary().len() as u32 {
                 // A step that costs more than a step may is refused at the end of its work: a thousand of
                 // them take minutes.
-                let Ok(step) = grammar.try_step(state, token) else {
+                let Ok(step) = grammar.try_step_of_bytes(state, token) else {
                     return Distance::Beyond(length);
                 };
                 next.extend(step.filter(|&state| seen.insert(state)));

@@ -92,7 +92,7 @@ fn check_mask(grammar: &Grammar, judge: &impl Judge, state: State, text: &[u8]) 
     let mut count = 0;
     for token in 0..vocabulary.len() as u32 {
         let bytes = vocabulary.bytes(token);
-        let expected = match vocabulary.kind(token) {
+        let viable = match vocabulary.kind(token) {
             TokenKind::Text => judge.verdict(&[text, bytes].concat()).viable,
             TokenKind::Special if vocabulary.is_eos(token) => accepted,
             TokenKind::Special if vocabulary.special(NAMED) == Some(token) => {
@@ -102,6 +102,9 @@ fn check_mask(grammar: &Grammar, judge: &impl Judge, state: State, text: &[u8]) 
             TokenKind::Unused => false,
         };
         let place = || format!("token {token} {:?} after {:?}", show(bytes), show(text));
+        // Inside of a character, there may be no token for the rest of it: `spelled` judges that.
+        let is_inside = std::str::from_utf8(&[text, bytes].concat()).is_err();
+        let expected = viable && !(is_inside && grammar.step(state, token).is_none());
         prop_assert_eq!(mask.contains(token), expected, "mask, {}", place());
         prop_assert_eq!(grammar.allows(state, token), expected, "allows, {}", place());
         prop_assert_eq!(
@@ -113,7 +116,7 @@ fn check_mask(grammar: &Grammar, judge: &impl Judge, state: State, text: &[u8]) 
         if vocabulary.kind(token) == TokenKind::Text {
             prop_assert_eq!(
                 grammar.step_bytes(state, bytes).is_some(),
-                expected,
+                viable,
                 "step by bytes, {}",
                 place()
             );

@@ -251,9 +251,10 @@ impl Bounds {
         Some(CountTable::new(&caps))
     }
 
-    /// Returns the ways with the demand that all items meet.
+    /// Returns the ways with the demand that all items meet, and without demands that the list does not have.
     fn counting(&self, ways: &[Meets]) -> Vec<Meets> {
-        ways.iter().map(|meets| meets | self.every).collect()
+        let others = Meets::MAX.checked_shl(self.demands.len() as u32).unwrap_or(0);
+        ways.iter().map(|meets| (meets | self.every) & !others).collect()
     }
 
     /// Returns `true` if the object list may end with one of the vectors: with `exactly` that number of
