@@ -31,6 +31,7 @@ mod nearby;
 mod place;
 mod profile;
 mod profiles;
+mod rest;
 mod search;
 mod spell;
 mod steps;

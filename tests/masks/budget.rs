@@ -1,6 +1,8 @@
 //! Budgets on the vocabularies of published models: walks that always choose the worst token end in time, and
 //! their texts belong to the grammar.
 
+mod wide;
+
 use crate::published;
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
 use super::place::Place;
-use crate::language::{ByteSet, NEVER};
+use crate::language::{ByteSet, NEVER, plus};
 use crate::pushdown::{ConfigId, Distances, Lookahead, Stacks};
 use crate::vocab::Trie;
 use crate::work::spend;
@@ -53,6 +53,15 @@ pub(super) struct Spelling {
     kept: AtomicUsize,
     /// The maximum number of cached entries, which affects only speed.
     most: usize,
+}
+
+/// The rest of an object of which some properties are missing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    /// The number of tokens of the missing properties.
+    pub(super) tokens: u64,
+    /// The configuration after the object.
+    pub(super) then: ConfigId,
 }
 
 /// A configuration on the path to the end.
@@ -93,17 +102,37 @@ impl Spelling {
     /// written. O(steps that are not known yet + the longest token along them).
     pub(super) fn tokens(&self, measured: Measured<'_>, config: ConfigId) -> u64 {
         let (_, stacks, shortest) = measured;
-        let bare = self.bare(stacks, config);
-        debug_assert_eq!(shortest.of(stacks, bare), shortest.of(stacks, config));
-        let config = bare;
-        if let Some(known) = self.tokens.get(&config) {
-            return *known;
-        }
-        let way = match shortest.of(stacks, config) {
-            length if length > LONGEST_SPELLED => None,
-            _ => self.way(measured, config),
+        let mut at = self.bare(stacks, config);
+        debug_assert_eq!(shortest.of(stacks, at), shortest.of(stacks, config));
+        let mut before = Vec::new();
+        let mut tokens = loop {
+            if let Some(known) = self.tokens.get(&at) {
+                break *known;
+            }
+            let way = match shortest.of(stacks, at) {
+                length if length > LONGEST_SPELLED => None,
+                _ => self.way(measured, at),
+            };
+            match way {
+                None => break NEVER,
+                Some((way, None)) => break self.count(way),
+                Some((way, Some(rest))) => {
+                    before.push((way, rest.tokens));
+                    at = self.bare(stacks, rest.then);
+                }
+            }
         };
-        let Some(mut way) = way else { return NEVER };
+        while let Some((mut way, missing)) = before.pop() {
+            let last = way.len() - 1;
+            way[last].tokens = Some(plus(tokens, missing));
+            self.remember(&self.tokens, way[last].config, plus(tokens, missing));
+            tokens = self.count(way);
+        }
+        tokens
+    }
+
+    /// Counts the tokens from all places of a path whose end is known, and returns those from the first.
+    fn count(&self, mut way: Vec<Stop>) -> u64 {
         for at in (0..way.len()).rev() {
             if way[at].tokens.is_none() {
                 let ways = way[at].ends.iter().map(|&end| plus_one(way[end].tokens));
@@ -115,11 +144,13 @@ impl Spelling {
         way[0].tokens.unwrap_or(NEVER)
     }
 
-    /// Returns the bytes of the spelled completion, up to its first special token.
-    pub(super) fn bytes_of(&self, measured: Measured<'_>, mut config: ConfigId) -> Vec<u8> {
+    /// Returns the first bytes of the spelled completion, at most `most` and up to its first special token.
+    pub(super) fn bytes_of(&self, measured: Measured<'_>, mut config: ConfigId, most: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         config = self.bare(measured.1, config);
-        while let Some((SpelledStep::Byte(byte), next)) = self.step(measured, config) {
+        while bytes.len() < most
+            && let Some((SpelledStep::Byte(byte), next)) = self.step(measured, config)
+        {
             spend(1);
             bytes.push(byte);
             config = next;
@@ -131,19 +162,24 @@ impl Spelling {
     /// tokens is not known.
     ///
     /// Tokens are followed byte by byte from each such configuration, so the path ends where the last of them
-    /// does: after about six bytes if everything after that is known.
-    fn way(&self, measured: Measured<'_>, mut config: ConfigId) -> Option<Vec<Stop>> {
+    /// does: after about six bytes if everything after that is known. It also ends where the [rest](Rest) of
+    /// an object is counted by properties.
+    fn way(&self, measured: Measured<'_>, mut config: ConfigId) -> Option<(Vec<Stop>, Option<Rest>)> {
         let trie = measured.0.vocabulary().trie();
         let (mut way, mut begun): (Vec<Stop>, Vec<Begun>) = (Vec::new(), Vec::new());
         loop {
             spend(1 + begun.len());
             let at = way.len();
+            if let Some(rest) = self.rest(measured, config) {
+                way.push(Stop::new(config, None));
+                return Some((way, Some(rest)));
+            }
             let is_end = measured.2.of(measured.1, config) == 0;
             let known = self.tokens.get(&config).map(|tokens| *tokens);
             let tokens = if is_end { Some(0) } else { known };
             way.push(Stop::new(config, tokens));
             if is_end || tokens.is_some() && begun.is_empty() {
-                return Some(way);
+                return Some((way, None));
             }
             let (step, next) = self.step(measured, config)?;
             match step {
@@ -155,7 +191,7 @@ impl Spelling {
                     begun.extend(tokens.is_none().then_some(Begun { at, node: None }));
                     begun.retain_mut(|token| token.read(trie, byte, &mut way));
                     if begun.is_empty() {
-                        return Some(way);
+                        return Some((way, None));
                     }
                 }
             }

@@ -86,13 +86,14 @@ impl TokenDistances {
         next.is_some_and(|next| self.within(place, next, limit))
     }
 
-    /// Returns the text of a completion of at most `limit` tokens, or a prefix of one; empty if none is
-    /// known.
+    /// Returns the beginning of a completion of at most `limit` tokens, at least its first token; empty if
+    /// none is known.
     pub(super) fn completion(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Vec<u8> {
         let steps = self.achievable().of(place.machine.stacks(), config);
         let is_spelled = || steps <= limit || self.spelled(place, config) <= limit;
         if steps != NEVER && (!place.is_small() || is_spelled()) {
-            return self.spelling.bytes_of(self.measured(place), config);
+            let most = place.vocabulary().longest();
+            return self.spelling.bytes_of(self.measured(place), config, most);
         }
         let first = self.searches.first((place, &self.steps), config, limit);
         first.map_or(Vec::new(), |token| place.vocabulary().bytes(token).to_vec())

@@ -15,6 +15,7 @@ mod count_table;
 mod key_frame;
 pub(crate) mod key_set;
 mod list_frame;
+mod missing;
 pub(crate) mod next_key;
 mod next_key_frame;
 pub(crate) mod progress;
