@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::process::{Failure, cargo, must_succeed, root};
 use crate::setup;
 use crate::tally::Tally;
-use crate::traffic::http::CHAT;
+use crate::traffic::http::{CHAT, ask};
 use sending::Outcome;
 use serde_json::json;
 use service::Service;
@@ -33,6 +33,12 @@ Usage: cargo xtask attack [--program PATH] [--port N] [--memory MB] [--members N
 
 /// The most time that a single short request may take, including its few tokens.
 const SOON: Duration = Duration::from_secs(2);
+/// The most time that a mask may take in an attack of a single request.
+const MASK: Duration = Duration::from_millis(50);
+/// The most processor time that the service may spend for clients that have left.
+const LEFT: Duration = Duration::from_millis(500);
+/// The time during which that is watched.
+const WATCH: Duration = Duration::from_secs(4);
 /// The most resident memory that an attack may add.
 const MEMORY: u64 = 256 << 20;
 /// A wait of the light client that is always acceptable, however short its waits are without an attack.
@@ -92,6 +98,8 @@ struct Running {
     service: Service,
     /// The wait of the light client without other requests.
     alone: Duration,
+    /// The longest mask so far.
+    mask: Duration,
 }
 
 /// The observations that are judged.
@@ -103,6 +111,10 @@ struct SeenOutcome {
     beside: Duration,
     /// The number of wrong answers to the light client.
     wrong: usize,
+    /// The longest mask since the service began, if this attack had a longer one than those before.
+    mask: Option<Duration>,
+    /// The processor time that the service spent when nobody waited for an answer.
+    idle: Duration,
     alone: Duration,
     end: Option<String>,
 }
@@ -116,7 +128,8 @@ fn start(program: &Path, port: u16, memory: u64) -> Result<Running, Failure> {
     let light = |seconds| light(&service, || std::thread::sleep(Duration::from_secs(seconds))).0;
     light(1);
     let alone = wait(&light(2));
-    Ok(Running { service, alone })
+    let mask = longest_mask(&service.address);
+    Ok(Running { service, alone, mask })
 }
 
 /// Runs a client of small requests until `meanwhile` returns.
@@ -143,6 +156,26 @@ fn wait(light: &Seen) -> Duration {
     light.at("light", 0.99).unwrap_or_default()
 }
 
+/// Returns the time of the longest mask since the service began.
+fn longest_mask(address: &str) -> Duration {
+    let page = ask(address, "GET", "/metrics", SETTLING).body;
+    let mut values = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("lexiform_mask_longest_seconds "));
+    let seconds = values.next().and_then(|value| value.parse().ok()).unwrap_or(0.0);
+    Duration::from_secs_f64(seconds)
+}
+
+/// Returns the processor time that the service spends while no request is under way.
+fn spent_idly(service: &Service, attack: &Attack) -> Duration {
+    if attack.expected != Expected::Abandoned {
+        return Duration::ZERO;
+    }
+    let before = service.processor_time();
+    std::thread::sleep(WATCH);
+    service.processor_time().saturating_sub(before)
+}
+
 fn attacked(running: &mut Running, attack: &Attack) -> SeenOutcome {
     let service = &mut running.service;
     let before = service.memory();
@@ -151,8 +184,11 @@ fn attacked(running: &mut Running, attack: &Attack) -> SeenOutcome {
         std::thread::sleep(Duration::from_millis(200));
         sending::send(&service.address, &service.model, &attack.sent)
     });
+    let idle = spent_idly(service, attack);
     let peak = service.take_peak();
     let end = service.end();
+    let mask = Some(longest_mask(&service.address)).filter(|&mask| mask > running.mask);
+    running.mask = running.mask.max(mask.unwrap_or_default());
     let begun = Instant::now();
     while end.is_none() && service.memory() > most_after(before) && begun.elapsed() < SETTLING {
         std::thread::sleep(Duration::from_millis(100));
@@ -164,6 +200,8 @@ fn attacked(running: &mut Running, attack: &Attack) -> SeenOutcome {
         after: service.memory(),
         beside: wait(&light),
         wrong: light.wrong.len(),
+        mask,
+        idle,
         alone: running.alone,
         // Work that is still under way for closed connections may end the service later.
         end: end.or_else(|| service.end()),
@@ -189,8 +227,12 @@ fn problems(expected: Expected, seen: &SeenOutcome) -> Vec<String> {
             Expected::Found => (200..400).contains(&answer.status),
             Expected::Explained => (400..500).contains(&answer.status) && !answer.body.is_empty(),
             Expected::Closed => answer.status == 408,
+            Expected::Abandoned => true,
         };
-        let may_wait = matches!(expected, Expected::InTurn | Expected::Closed);
+        let may_wait = matches!(
+            expected,
+            Expected::InTurn | Expected::Closed | Expected::Abandoned
+        );
         if !is_kind {
             all.push(format!("wrong answer {}", answer.status));
         }
@@ -209,6 +251,15 @@ fn problems(expected: Expected, seen: &SeenOutcome) -> Vec<String> {
     }
     if seen.beside > (seen.alone * 3).max(WAIT) {
         all.push("others wait".to_owned());
+    }
+    if let Some(mask) = seen
+        .mask
+        .filter(|&mask| mask > MASK && seen.outcome.answers.len() == 1)
+    {
+        all.push(format!("a mask of {} ms", mask.as_millis()));
+    }
+    if seen.idle > LEFT {
+        all.push(format!("{:.1} s of work for nobody", seen.idle.as_secs_f64()));
     }
     if seen.wrong > 0 {
         all.push(format!("{} wrong answers to others", seen.wrong));

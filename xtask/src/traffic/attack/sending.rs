@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// The time after which an answer is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The time after which a client that does not wait for its answer leaves.
+const LEAVES: Duration = Duration::from_secs(1);
 /// The longest time that a connection whose body never ends may stay open.
 const LONGEST_BODY: Duration = Duration::from_secs(90);
 
@@ -22,17 +24,8 @@ pub(crate) struct Outcome {
 /// Sends an attack. `model` replaces the model in bodies.
 pub(crate) fn send(address: &str, model: &str, sent: &Sent) -> Outcome {
     let answers = match sent {
-        Sent::Posts(path, bodies) => std::thread::scope(|scope| {
-            let send = |body: &Value| {
-                let body = extended(body.clone(), json!({"model": model}));
-                scope.spawn(move || post(address, path, &body.to_string()))
-            };
-            let threads: Vec<_> = bodies.iter().map(send).collect();
-            let answers = threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_default());
-            answers.collect()
-        }),
+        Sent::Posts(path, bodies) => posts(address, (path, bodies), model, PATIENCE),
+        Sent::Left(path, bodies) => posts(address, (path, bodies), model, LEAVES),
         Sent::Text(path, body) => vec![post(address, path, body)],
         Sent::Ask(method, path) => vec![ask(address, method, path, PATIENCE)],
         Sent::Unfinished(count, bytes) => return unfinished(address, *count, *bytes),
@@ -40,6 +33,21 @@ pub(crate) fn send(address: &str, model: &str, sent: &Sent) -> Outcome {
     };
     let live = is_live(address);
     Outcome { answers, live }
+}
+
+/// Posts bodies at once, and waits for the answers with this patience.
+fn posts(address: &str, (path, bodies): (&str, &[Value]), model: &str, patience: Duration) -> Vec<Answer> {
+    std::thread::scope(|scope| {
+        let send = |body: &Value| {
+            let body = extended(body.clone(), json!({"model": model})).to_string();
+            scope.spawn(move || http::post(address, path, &body, |answer| answer.time < patience))
+        };
+        let threads: Vec<_> = bodies.iter().map(send).collect();
+        let answers = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_default());
+        answers.collect()
+    })
 }
 
 /// Posts a body, and waits for the answer with patience.

@@ -16,6 +16,9 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The time within which it must first answer.
 const START: Duration = Duration::from_secs(60);
 
+/// The unit of processor times that Linux reports.
+const TICKS_A_SECOND: u64 = 100;
+
 /// A running service.
 pub(crate) struct Service {
     child: Child,
@@ -85,6 +88,19 @@ impl Service {
     /// Returns the present resident memory, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         resident(self.child.id()).unwrap_or(0)
+    }
+
+    /// Returns the processor time of all its threads since the start; zero if it has ended.
+    pub(crate) fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        // The fields after the name, which stands in parentheses: user and system time are the 12th and 13th.
+        let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let ticks: u64 = fields
+            .skip(11)
+            .take(2)
+            .filter_map(|field| field.parse::<u64>().ok())
+            .sum();
+        Duration::from_millis(ticks * 1_000 / TICKS_A_SECOND)
     }
 
     /// Returns the largest resident memory since the last call.

@@ -57,6 +57,34 @@ pub(crate) fn properties(count: usize) -> Value {
     json!({"type": "object", "properties": all})
 }
 
+/// Returns an object schema of this many required integers.
+pub(crate) fn wide(count: usize) -> Value {
+    let Value::Object(mut schema) = properties(count) else {
+        return Value::Null;
+    };
+    let keys = (0..count).map(|at| Value::from(format!("k{at}"))).collect();
+    schema.insert("required".to_owned(), keys);
+    Value::Object(schema)
+}
+
+/// Returns a schema of lists of different items out of `count`, of which about a quarter are even: whether a
+/// list can still be completed depends on which items it has.
+pub(crate) fn counted_items(count: usize) -> Value {
+    let (all, even): (Vec<usize>, Vec<usize>) = ((0..count).collect(), (0..count).step_by(2).collect());
+    json!({"type": "array", "uniqueItems": true, "items": {"enum": all}, "contains": {"enum": even},
+        "minContains": count / 4, "maxContains": count / 4 + 1, "minItems": count / 2})
+}
+
+/// Returns this many different words of `letters` letters.
+pub(crate) fn labels(count: usize, letters: usize) -> Vec<String> {
+    let letter =
+        |number: usize, at: usize| (b'a' + (number / 7_usize.pow(at as u32) * 13 % 26) as u8) as char;
+    let tail = |number: usize| (0..letters).map(|at| letter(number, at)).collect::<String>();
+    (0..count)
+        .map(|number| format!("{}{number}", tail(number)))
+        .collect()
+}
+
 /// Returns a prompt of about `bytes` bytes.
 pub(crate) fn prompt(piece: &str, bytes: usize) -> String {
     piece.repeat(bytes / piece.len())

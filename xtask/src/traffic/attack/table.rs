@@ -1,7 +1,9 @@
 //! The attacks: known ones that once succeeded, with the expected outcome of each, and random members of
 //! their families.
 
-use super::sources::{calls, deep, postfixes, product, prompt, properties, references, required};
+use super::sources::{
+    calls, counted_items, deep, labels, postfixes, product, prompt, properties, references, required, wide,
+};
 use crate::traffic::driver::{extended, said};
 use crate::traffic::http::CHAT;
 use serde_json::{Value, json};
@@ -11,6 +13,8 @@ use serde_json::{Value, json};
 pub(crate) enum Sent {
     /// Bodies for a path, all at once.
     Posts(&'static str, Vec<Value>),
+    /// The same, but the clients leave after a second.
+    Left(&'static str, Vec<Value>),
     /// A body as text, because it is nested deeper than a `Value` can be.
     Text(&'static str, String),
     /// A method and a path without a body.
@@ -35,6 +39,8 @@ pub(crate) enum Expected {
     Found,
     /// An error with content.
     Explained,
+    /// Nothing, since the clients have left: the service stops working for them.
+    Abandoned,
     /// The service closes the connection by itself.
     Closed,
 }
@@ -91,6 +97,8 @@ pub(crate) fn known() -> Vec<Attack> {
         connections(),
         fields(),
         small(),
+        lists(),
+        late(),
     ]
     .concat()
 }
@@ -213,6 +221,61 @@ fn small() -> Vec<Attack> {
     ]
 }
 
+/// Lists and objects that take long to count, or to mask.
+fn lists() -> Vec<Attack> {
+    use Expected::Answered;
+    let any_order = json!({"guided_json": wide(300), "key_order": "any", "max_tokens": 2_500});
+    let counts =
+        json!({"guided_grammar": "root ::= ((\"a\" | \"b\"){1,300} \"c\"?){1,300}", "max_tokens": 400});
+    let enumerated = json!({"guided_json": {"enum": labels(4_000, 8)}});
+    vec![
+        schema("11 20..21 of 80", counted_items(80), Answered),
+        asked("11 300 keys in any order", any_order, Expected::InTurn),
+        asked("11 counts in counts", counts, Expected::InTurn),
+        asked("11 4,000 labels", enumerated, Answered),
+        asked(
+            "11 a tool without parameters",
+            tool_without_parameters(),
+            Answered,
+        ),
+    ]
+}
+
+fn tool_without_parameters() -> Value {
+    let tool = json!({"type": "function", "function": {"name": "ping"}});
+    json!({"tools": [tool], "tool_choice": "required", "max_tokens": 60})
+}
+
+/// Work for clients that have left.
+fn late() -> Vec<Attack> {
+    let left = |name: &str, more: Value, count: usize| {
+        attack(
+            name,
+            Sent::Left(CHAT, vec![chat(more); count]),
+            Expected::Abandoned,
+        )
+    };
+    let wide = json!({"guided_json": wide(300), "key_order": "any", "max_tokens": 2_500});
+    let search =
+        json!({"guided_json": {"type": "object"}, "law": "global", "n": 16, "max_tokens": 400});
+    let long = json!({"messages": said(&prompt("word ", 1_500)), "max_tokens": 400, "n": 8});
+    vec![
+        left(
+            "12 20..21 of 80, left",
+            json!({"guided_json": counted_items(80)}),
+            6,
+        ),
+        left(
+            "12 1,000 nested loops, left",
+            json!({"guided_grammar": calls("(N \"x\")*", 1_000)}),
+            6,
+        ),
+        left("12 300 keys, left", wide, 6),
+        left("12 a law of many tries, left", search, 2),
+        left("12 long prompts, left", long, 6),
+    ]
+}
+
 /// Random numbers from a seed, the same on every machine.
 pub(crate) struct Dice(pub(crate) u64);
 
@@ -256,6 +319,19 @@ pub(crate) fn member(family: usize, dice: &mut Dice) -> Attack {
             grammar(format!("f3 {count} of {body}"), calls(body, count), Answered)
         }
         3 => {
+            let (keys, order) = (dice.size(600), dice.pick(&["any", "schema"]));
+            let fields = json!({"guided_json": wide(keys), "key_order": order, "max_tokens": 3 * keys});
+            asked(
+                format!("f11 {keys} keys, order {order}"),
+                fields,
+                Expected::InTurn,
+            )
+        }
+        4 => {
+            let items = dice.size(200);
+            schema(format!("f11 items of {items}"), counted_items(items), Answered)
+        }
+        5 => {
             let (keyword, typed, count) = (dice.pick(&["anyOf", "oneOf"]), dice.roll(2) == 1, dice.size(60));
             let name = format!("f5 {count} {keyword}, typed: {typed}");
             schema(name, product(keyword, typed, count), Answered)
@@ -274,7 +350,7 @@ pub(crate) fn member(family: usize, dice: &mut Dice) -> Attack {
 }
 
 /// The number of families.
-pub(crate) const FAMILIES: usize = 5;
+pub(crate) const FAMILIES: usize = 7;
 
 /// Schemas that hold another one.
 const HOLDERS: [&str; 8] = [
