@@ -5,7 +5,7 @@ use super::driver::{Clients, Seen, chat, extended};
 use super::{PATIENCE, address, load, memory, model};
 use crate::options::Options;
 use crate::process::{Failure, code};
-use crate::traffic::http::{CHAT, post};
+use crate::traffic::http::{CHAT, post_as};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -74,7 +74,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
 /// Records the time until all texts were there, or the error in them.
 fn ask(address: &str, model: &str, seed: usize, method: &'static str, seen: &mut Seen) {
     let (body, obeys) = request(model, seed, method);
-    let answer = post(address, CHAT, &body.to_string(), |answer| answer.time < PATIENCE);
+    let body = body.to_string();
+    let answer = post_as(seed, address, (CHAT, &body), |answer| answer.time < PATIENCE);
     let right = match &answer.broken {
         Some(error) => Err(format!("broken connection: {}", error.kind())),
         None => is_right(answer.status, &answer.body, obeys),

@@ -3,14 +3,15 @@
 //!
 //! The light client repeatedly requests a short answer under a small schema. The heavy ones send expensive
 //! requests that the service accepts: sources that are slow to compile or whose masks are slow, prompts as
-//! long as the context, sixteen streams a request, and eight texts by particles or beams. Each opens a new
-//! connection for every request, so that it counts as a new client each time.
+//! long as the context, sixteen streams a request, and eight texts by particles or beams. Each sends the
+//! address of a new client with every request, which a service believes that was started with
+//! `--trusted-proxy 127.0.0.1`; for any other, all of them and the light one are a single client.
 
 use super::driver::{Clients, Seen, chat, said};
 use super::{PATIENCE, address, crowd, model};
 use crate::options::Options;
 use crate::process::{Failure, code};
-use crate::traffic::http::{CHAT, connect, head, post, talk};
+use crate::traffic::http::{CHAT, as_client, connect, head, post_as, talk};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -19,8 +20,8 @@ use std::time::{Duration, Instant};
 const USAGE: &str = "\
 Usage: cargo xtask fair [--address HOST:PORT] [--heavy N] [--seconds N] [--kind WORD]
 
-  Measures a light client of a running service (by default 127.0.0.1:8000) alone and beside N heavy ones (8) of each kind,
-  or of those with this word in their name, for so many seconds each (10). Fails where its 99th percentile is beyond three times that of alone and beyond 60 ms.";
+  Measures a light client of a running service (by default 127.0.0.1:8000, started with --trusted-proxy 127.0.0.1, so
+  that it tells the clients apart) alone and beside N heavy ones (8) of each kind, or of those with this word in their name, for so many seconds each (10). Fails where its 99th percentile is beyond three times that of alone and beyond 60 ms.";
 
 /// A 99th percentile that is always acceptable.
 const BOUND: Duration = Duration::from_millis(60);
@@ -58,7 +59,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     for (name, heavy) in KINDS.into_iter().filter(|(name, _)| name.contains(word)) {
         let turn = |number: usize, over: &AtomicBool, seen: &mut Seen| {
             let body = heavy(&model, number).to_string();
-            let answer = post(address, CHAT, &body, |_| !over.load(Relaxed));
+            let goes_on = |_: &_| !over.load(Relaxed);
+            let answer = post_as(1 + number, address, (CHAT, &body), goes_on);
             if answer.status == 200 && answer.broken.is_none() {
                 seen.count("answers");
             }
@@ -87,7 +89,7 @@ fn light(address: &str, model: &str, time: Duration) -> Result<(Duration, String
     while begun.elapsed() < time {
         let more = json!({"max_tokens": 32, "guided_json": schema});
         let body = chat(model, seen.number_of("light"), more).to_string();
-        let request = head(CHAT, body.len(), "keep-alive") + &body;
+        let request = as_client(0, &head(CHAT, body.len(), "keep-alive")) + &body;
         let answer = talk(&mut stream, Instant::now(), &request, |answer| {
             answer.time < PATIENCE
         });

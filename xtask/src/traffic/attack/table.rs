@@ -256,8 +256,7 @@ fn late() -> Vec<Attack> {
         )
     };
     let wide = json!({"guided_json": wide(300), "key_order": "any", "max_tokens": 2_500});
-    let search =
-        json!({"guided_json": {"type": "object"}, "law": "global", "n": 16, "max_tokens": 400});
+    let search = json!({"guided_json": {"type": "object"}, "law": "global", "n": 16, "max_tokens": 400});
     let long = json!({"messages": said(&prompt("word ", 1_500)), "max_tokens": 400, "n": 8});
     vec![
         left(
