@@ -52,7 +52,7 @@ use crate::scheduler::turns::Turns;
 use crate::sequence::{Phase, Sequence};
 use crate::speculation::policy::Policy;
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 /// The queue of running and the queue of waiting sequences.
@@ -69,32 +69,64 @@ pub(crate) struct Scheduler {
     pub(crate) policy: Policy,
 }
 
-/// The number of tokens of prompts and answers that were fed for each owner with a running or waiting
-/// sequence.
+/// The tokens of prompts and answers that were fed for each owner with a running or waiting sequence, in
+/// [parts](PART) of a token.
+///
+/// A clock advances with each pass by the tokens that each owner with something to feed would have had of it
+/// if all had the same (the virtual time of generalised processor sharing, Parekh and Gallager 1993). A new
+/// owner begins at the clock. If it began at the least of the others, an endless row of new owners would keep
+/// all that have had anything from ever having more.
 #[derive(Default)]
-struct Share(HashMap<Owner, u64>);
+struct Share {
+    served: HashMap<Owner, u64>,
+    clock: u64,
+    /// The number of owners with something to feed.
+    waiting: usize,
+}
+
+/// The parts of a token, so that the clock can advance by less than one.
+const PART: u64 = 1 << 20;
 
 impl Share {
-    /// Keeps these owners and forgets all others. A new owner counts as served as little as the least served
-    /// of the others.
+    /// Keeps these owners and forgets all others.
     fn keep(&mut self, owners: impl Iterator<Item = Owner>) {
-        let least = self.0.values().min().copied().unwrap_or_default();
-        let before = std::mem::take(&mut self.0);
+        let before = std::mem::take(&mut self.served);
         let served = |owner: Owner| {
-            let served = before.get(&owner).copied().unwrap_or(least);
+            let served = before.get(&owner).copied().unwrap_or(self.clock);
             (owner, served)
         };
-        self.0 = owners.map(served).collect();
+        self.served = owners.map(served).collect();
     }
 
-    fn serve(&mut self, owner: &Owner, tokens: usize) {
-        if let Some(served) = self.0.get_mut(owner) {
-            *served += tokens as u64;
+    /// Notes which owners have something to feed. The others are owed nothing for the passes that they do not
+    /// need.
+    fn note_waiting(&mut self, waiting: &HashSet<&Owner>) {
+        self.waiting = waiting.len();
+        for (owner, served) in &mut self.served {
+            if !waiting.contains(owner) {
+                *served = self.clock.max(*served);
+            }
         }
     }
 
+    fn serve(&mut self, owner: &Owner, tokens: usize) {
+        if let Some(served) = self.served.get_mut(owner) {
+            *served += tokens as u64 * PART;
+        }
+    }
+
+    /// Advances the clock by a pass of so many tokens.
+    fn advance(&mut self, tokens: usize) {
+        self.clock += tokens as u64 * PART / self.waiting.max(1) as u64;
+    }
+
     fn of(&self, owner: &Owner) -> u64 {
-        self.0.get(owner).copied().unwrap_or_default()
+        self.served.get(owner).copied().unwrap_or(self.clock)
+    }
+
+    /// Returns the number of owners.
+    fn owners(&self) -> usize {
+        self.served.len()
     }
 }
 
@@ -212,4 +244,45 @@ pub(crate) fn forget_cache(sequence: &mut Sequence, blocks: &mut Blocks) {
         amateur.forget(blocks);
     }
     sequence.draft.drafts.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In each pass, the owner with the least is fed; one who has had ten tokens meets a new owner in each.
+    #[test]
+    fn an_endless_row_of_new_owners_keeps_nobody_waiting() {
+        let (old, mut share) = (Owner::from(Some("old".into())), Share::default());
+        share.keep([old.clone()].into_iter());
+        share.serve(&old, 10);
+        let turn = |share: &mut Share, number: usize| {
+            let new = Owner::from(Some(format!("new {number}").into()));
+            share.keep([old.clone(), new.clone()].into_iter());
+            share.note_waiting(&HashSet::from([&old, &new]));
+            let is_old = share.of(&old) < share.of(&new);
+            share.serve(if is_old { &old } else { &new }, 1);
+            share.advance(1);
+            is_old
+        };
+        let turns: Vec<bool> = (0..100).map(|number| turn(&mut share, number)).collect();
+        let fed = turns.iter().filter(|is_old| **is_old).count();
+        assert!((35..=50).contains(&fed), "{fed} of 100 passes");
+        assert!(
+            turns[..25].contains(&true),
+            "it waits for what it has had too much"
+        );
+    }
+
+    #[test]
+    fn nobody_saves_up_for_passes_that_he_did_not_need() {
+        let (a, b) = (Owner::from(Some("a".into())), Owner::from(Some("b".into())));
+        let mut share = Share::default();
+        share.keep([a.clone(), b.clone()].into_iter());
+        share.note_waiting(&HashSet::from([&a]));
+        share.serve(&a, 100);
+        share.advance(100);
+        share.note_waiting(&HashSet::from([&a]));
+        assert_eq!(share.of(&a), share.of(&b));
+    }
 }

@@ -25,6 +25,8 @@ use std::ops::Range;
 /// The tokens of a pass that are reserved for prompts, however many sequences decode, unless the whole pass
 /// is hardly longer.
 const PROMPTS: usize = 8;
+/// How many times the tokens of a pass that several owners share may be in a pass of prompts alone.
+const PROMPTS_ALONE: usize = 4;
 /// The divisor that gives the part of a pass that drafts leave to prompts.
 const PART_OF_PROMPTS: usize = 4;
 /// The most tokens of the draft model in a draft: each takes a pass of it.
@@ -113,18 +115,23 @@ impl Scheduler {
     /// that decodes.
     pub(crate) fn schedule(&mut self, blocks: &mut Blocks, config: &EngineConfig, pace: Pace) -> Vec<Work> {
         self.passes += 1;
+        self.note_waiting();
         let shared = pace.tokens(config);
         let taking_part = self.taking_part(config, pace).into_iter();
         let (decoding, prompts): (Vec<usize>, Vec<usize>) =
             taking_part.partition(|&index| self.running[index].unfed() == 1);
-        let several = self.share.0.len() > 1;
+        let several = self.share.owners() > 1;
         let is_mixed = !decoding.is_empty() && !prompts.is_empty();
         let wanted: usize = prompts.iter().map(|&index| self.running[index].unfed()).sum();
         let wanted = wanted.min(config.prompt_piece);
         let mut plan = PassPlan::new(config.max_step_tokens);
         let least = decoding.len() + PROMPTS.min(wanted);
-        if several || is_mixed {
+        if is_mixed {
             plan.budget = plan.budget.min(shared.max(least));
+        } else if several {
+            // Short passes cost much for each of their tokens, and nobody waits for the next one to draw.
+            let longer = if decoding.is_empty() { PROMPTS_ALONE } else { 1 };
+            plan.budget = plan.budget.min((longer * shared).max(least));
         }
         let part = plan.budget / PART_OF_PROMPTS;
         plan.reserved = part.min(PROMPTS).min(wanted);
@@ -238,6 +245,17 @@ impl Scheduler {
             sequence.feeds_drafts(work.rows.saturating_sub(1));
             self.share.serve(&sequence.request.limits.owner, work.tokens());
         }
+        self.share.advance(works.iter().map(Work::tokens).sum());
+    }
+
+    /// Notes the owners of sequences that have something to feed or wait for a place.
+    fn note_waiting(&mut self) {
+        let ready = self.running.iter().filter(|sequence| sequence.is_ready());
+        let waiting = self.waiting.iter().filter(|sequence| !sequence.is_idle());
+        let owners = ready
+            .chain(waiting)
+            .map(|sequence| &sequence.request.limits.owner);
+        self.share.note_waiting(&owners.collect());
     }
 
     /// Counts a pass of these sequences that began without being planned.
