@@ -21,7 +21,7 @@ use crate::model::running::refused;
 use crate::model::served::ServedModel;
 use crate::model::weighing::{logs, normalised, weigh};
 use crate::request::tokenization::PromptTokenizer;
-use crate::request::{permission, prompt};
+use crate::request::{engine_request, permission, prompt};
 use crate::wire::chat::{ChatRequest, Message};
 use crate::wire::decisions::{Choice, DecisionsRequest, Kind, Question, Spans, Tokenisations};
 use crate::wire::error::ApiError;
@@ -155,7 +155,7 @@ impl Weighing<'_> {
         (weigh_end, likeliest_options): (bool, Option<usize>),
     ) -> Result<Request, ApiError> {
         let longest = options.longest() + usize::from(weigh_end);
-        let max_tokens = prompt::room(self.served, prompt.len(), Some(longest))?;
+        let max_tokens = engine_request::room(self.served, prompt.len(), Some(longest))?;
         if max_tokens < longest {
             let (prompt, context) = (prompt.len(), self.served.engine().max_context());
             let message = format!(
