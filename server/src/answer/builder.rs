@@ -343,7 +343,9 @@ impl AnswerBuilder {
             return Ok(Vec::new());
         }
         let news = growing.sample.on(event, self.served.vocabulary())?;
-        if growing.sample.wants_no_more() {
+        // How likely a sample is that was cancelled depends on when that was, and samples are compared by that.
+        let is_compared = self.chooses && growing.sample.ends_by_itself();
+        if growing.sample.wants_no_more() && !is_compared {
             running.cancel(index);
         }
         let mut parts = growing.reader.push(&news.text);

@@ -9,6 +9,7 @@
 //! The frames of calls are defined in the table [`crate::grammars::frames`]. Arguments that are not written
 //! as JSON become JSON when the call is complete.
 
+pub mod continued;
 mod json;
 pub mod judged;
 mod output_format;

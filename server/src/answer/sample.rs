@@ -170,6 +170,11 @@ impl SampleState {
         self.buffer.stopped() && !self.ended
     }
 
+    /// Returns `true` if the sample obeys a grammar, so that it also ends without its stop.
+    pub fn ends_by_itself(&self) -> bool {
+        self.buffer.is_judged()
+    }
+
     /// Returns `true` if the last event was seen.
     pub fn ended(&self) -> bool {
         self.ended

@@ -34,6 +34,11 @@ impl TextBuffer {
         self.stops.judge(grammar);
     }
 
+    /// Returns `true` if the sample obeys a grammar, so that it also ends without a stop.
+    pub fn is_judged(&self) -> bool {
+        self.stops.is_judged()
+    }
+
     /// Returns `true` if the sample has stopped; no more text is released then.
     pub fn stopped(&self) -> bool {
         self.stops.is_over()

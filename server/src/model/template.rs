@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(pieces, [Piece::Template(expected.to_owned())]);
     }
 
-    /// The template trims messages and closes them; a message that is continued is neither trimmed nor closed.
+    /// The template trims and closes messages; one that is continued is neither trimmed nor closed.
     #[test]
     fn a_message_that_is_continued_is_left_open() {
         let continued = |source: &str, content: &str| {

@@ -13,7 +13,7 @@ use crate::answer::builder::AnswerBuilder;
 use crate::answer::certificate::Certifier;
 use crate::answer::chat::ChatWriter;
 use crate::answer::completion::TextWriter;
-use crate::answer::parts::{OutputFormat, judged};
+use crate::answer::parts::{OutputFormat, continued, judged};
 use crate::answer::responses::ResponsesWriter;
 use crate::answer::rewriting::RewriteWriter;
 use crate::answer::sample::Extras;
@@ -321,7 +321,7 @@ fn conversation(
     }
     let reading = OutputFormat::of(&samples.language, samples.compiled.as_ref());
     let reading = Arc::new(match &begun {
-        Some(begun) => reading.after(&begun.text).ok_or_else(|| begun.may_call())?,
+        Some(begun) => continued::after(reading, &begun.text).ok_or_else(|| begun.may_call())?,
         None => reading,
     });
     let writer = writer(samples.enforcement.take(), reading.clone());

@@ -132,7 +132,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     generation.settle_writing(&mut fields, tools.calls.as_mut(), &mut problems);
     settle(&mut generation, tools.calls.as_ref(), &mut problems);
     let contrast = contrast(&mut fields, &mut problems);
-    let continues = continuing::read(&mut fields, &messages, &mut problems);
+    let continues = continuing::read(&mut fields, last(&messages), &mut problems);
     if continues {
         let calls = tools.calls.as_ref();
         continuing::check(&generation, calls, contrast.is_some(), &mut problems);
@@ -175,6 +175,16 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         contrast,
         generation,
         ignored,
+    })
+}
+
+/// Returns the last message, as far as it matters where it is continued.
+fn last(messages: &[Message]) -> Option<continuing::Last<'_>> {
+    messages.last().map(|last| continuing::Last {
+        path: format!("messages[{}]", messages.len() - 1),
+        role: &last.role,
+        content: last.content.as_deref(),
+        calls: !last.tool_calls.is_empty(),
     })
 }
 

@@ -11,6 +11,7 @@ mod lossy;
 mod penalties;
 mod samples;
 mod schemas;
+mod stop;
 mod task;
 mod tilt;
 pub(in crate::wire) mod values;
@@ -28,11 +29,12 @@ use super::fields::{Fields, Problems};
 pub use choose::Choose;
 pub use contrast::{Contrast, Other};
 pub use drafts::Drafts;
-pub use ending::Stop;
 pub use filters::Filters;
 pub use penalties::PenaltyScope;
+pub use stop::Stop;
 pub use task::Task;
 pub use tilt::Tilt;
+pub use values::token_id;
 
 /// The maximum of `n` and of `best_of`.
 const SAMPLES: i64 = 16;
@@ -485,11 +487,6 @@ fn stream(fields: &mut Fields, problems: &mut Problems) -> Option<StreamOptions>
         problems.invalid("stream_options", "requires stream: true");
     }
     streamed.then_some(options)
-}
-
-/// Reads a token id.
-pub fn token_id(value: &Value) -> Option<u32> {
-    value.as_u64().and_then(|id| u32::try_from(id).ok())
 }
 
 fn logit_bias(fields: &mut Fields, problems: &mut Problems) -> Vec<(u32, f32)> {

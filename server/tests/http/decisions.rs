@@ -322,33 +322,31 @@ fn script_logs(text: &str, wanted: Option<&str>) -> Vec<f64> {
     text.bytes().enumerate().map(log).collect()
 }
 
+/// The answer to a question that is answered by a method.
+fn chosen(service: &Service, said: &str, texts: &[&str], method: &str) -> Value {
+    let choices: Vec<Value> = texts.iter().map(|text| json!({"value": text})).collect();
+    let question = json!({"type": "choice", "name": "q", "instructions": format!("echo {said}"),
+        "choices": choices, "choices_method": method});
+    let answer = decide(service, "x", json!([question])).remove(0);
+    assert_eq!(
+        (&answer["choices_method"], &answer["name"]),
+        (&json!(method), &json!("q"))
+    );
+    answer
+}
+
+fn close(logs: &Value, expected: &[f64]) {
+    let logs = logs.as_array().expect("logs").iter();
+    let logs: Vec<f64> = logs.filter_map(Value::as_f64).collect();
+    let mut pairs = logs.iter().zip(expected);
+    let is_close = pairs.all(|(log, expected)| (log - expected).abs() < 1e-4);
+    assert!(logs.len() == expected.len() && is_close, "{logs:?} {expected:?}");
+}
+
 /// The scripted model is computed anew here, token by token: a token for each byte.
 #[test]
-fn choices_are_chosen_by_the_methods_of_sglang() {
+fn choices_are_chosen_by_the_means_of_their_tokens() {
     let service = Service::start();
-    let ask = |instructions: &str, texts: &[&str], method: &str| {
-        let choices: Vec<Value> = texts.iter().map(|text| json!({"value": text})).collect();
-        let question = json!({"type": "choice", "name": "q", "instructions": instructions, "choices": choices,
-            "choices_method": method});
-        let answer = decide(&service, "x", json!([question])).remove(0);
-        assert_eq!(
-            (&answer["choices_method"], &answer["name"]),
-            (&json!(method), &json!("q"))
-        );
-        answer
-    };
-    let close = |logs: &Value, expected: &[f64]| {
-        let logs: Vec<f64> = logs
-            .as_array()
-            .expect("logs")
-            .iter()
-            .filter_map(Value::as_f64)
-            .collect();
-        assert_eq!(logs.len(), expected.len());
-        for (log, expected) in logs.iter().zip(expected) {
-            assert!((log - expected).abs() < 1e-4, "{logs:?} {expected:?}");
-        }
-    };
     let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
     for (said, texts) in [
         ("banana", &["blue", "banana", "ba"][..]),
@@ -364,29 +362,21 @@ fn choices_are_chosen_by_the_methods_of_sglang() {
             .collect();
         let mut without: Vec<Vec<f64>> = texts.iter().map(|text| script_logs(text, None)).collect();
         without.iter_mut().for_each(|logs| logs[0] = 0.0);
-        let differences: Vec<Vec<f64>> = logs
-            .iter()
-            .zip(&without)
-            .map(|(with, without)| {
-                with.iter()
-                    .zip(without)
-                    .map(|(with, without)| with - without)
-                    .collect()
-            })
+        let zipped = logs.iter().zip(&without);
+        let differences: Vec<Vec<f64>> = zipped
+            .map(|(with, without)| with.iter().zip(without).map(|(a, b)| a - b).collect())
             .collect();
-        for (method, scores) in [
+        for (method, compared) in [
             ("token_length_normalized", &logs),
             ("unconditional_likelihood_normalized", &differences),
         ] {
-            let answer = ask(&format!("echo {said}"), texts, method);
-            let scores: Vec<f64> = scores.iter().map(|logs| mean(logs)).collect();
+            let answer = chosen(&service, said, texts, method);
+            let scores: Vec<f64> = compared.iter().map(|logs| mean(logs)).collect();
             let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let best = scores
-                .iter()
-                .position(|&score| score == most)
-                .expect("a best one");
-            assert_eq!(answer["choice"], texts[best], "{method} {answer}");
-            for (place, entry) in answer["scores"].as_array().expect("a list").iter().enumerate() {
+            let best = scores.iter().position(|&score| score == most);
+            assert_eq!(answer["choice"], texts[best.expect("a best one")], "{answer}");
+            let entries = answer["scores"].as_array().expect("a list");
+            for (place, entry) in entries.iter().enumerate() {
                 assert_eq!(entry["value"], texts[place]);
                 close(&json!([entry["score"]]), &[scores[place]]);
                 close(&entry["token_logprobs"], &logs[place]);
@@ -395,21 +385,24 @@ fn choices_are_chosen_by_the_methods_of_sglang() {
                 }
             }
         }
-        let greedy = ask(&format!("echo {said}"), texts, "greedy_token_selection");
-        assert!(greedy["scores"][0].get("score").is_none(), "{greedy}");
     }
-    let greedy = |instructions: &str, texts: &[&str]| {
-        ask(instructions, texts, "greedy_token_selection")["choice"]
-            .as_str()
-            .map(str::to_owned)
+}
+
+#[test]
+fn choices_are_chosen_token_by_token() {
+    let service = Service::start();
+    let chosen = |said: &str, texts: &[&str]| {
+        let answer = chosen(&service, said, texts, "greedy_token_selection");
+        assert!(answer["scores"][0].get("score").is_none(), "{answer}");
+        answer["choice"].as_str().map(str::to_owned)
     };
     // `banana` goes on as well as it begins, and `bx` does not.
     assert_eq!(
-        greedy("echo banana", &["bx", "banana", "c"]).as_deref(),
+        chosen("banana", &["bx", "banana", "c"]).as_deref(),
         Some("banana")
     );
     // The first token decides.
-    assert_eq!(greedy("echo ab", &["ax", "b"]).as_deref(), Some("ax"));
+    assert_eq!(chosen("ab", &["ax", "b"]).as_deref(), Some("ax"));
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use lexiform::tags::ArgumentReader;
 
-use super::{Part, PartReader};
 use crate::grammars::frames::Frame;
 use crate::grammars::language::{Language, Thought};
 use crate::grammars::store::Compiled;
@@ -40,18 +39,6 @@ impl OutputFormat {
             has_free_text: language.has_free_text(),
             begun: String::new(),
         }
-    }
-
-    /// Returns the format of answers after this text of theirs, or `None` if it has more than content, or
-    /// ends in what may be the beginning of a call.
-    pub fn after(self, begun: &str) -> Option<Self> {
-        let mut reader = PartReader::new(Arc::new(self.clone()));
-        let parts = reader.push(begun);
-        let is_content = parts.iter().all(|part| matches!(part, Part::Content(_)));
-        (is_content && reader.holds_nothing()).then(|| Self {
-            begun: begun.to_owned(),
-            ..self
-        })
     }
 
     /// Returns `true` if a tool takes any text.

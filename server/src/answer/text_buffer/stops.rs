@@ -57,6 +57,11 @@ impl StopSearch {
         self.reading = is_needed.then(|| Reading::new(grammar.clone()));
     }
 
+    /// Returns `true` if the sample obeys a grammar, so that it also ends without a stop.
+    pub fn is_judged(&self) -> bool {
+        self.reading.is_some()
+    }
+
     /// Returns `true` if the sample has stopped.
     pub fn is_over(&self) -> bool {
         self.is_over

@@ -1,13 +1,24 @@
 //! `continue_final_message`: the last message of a chat is the beginning of the answer.
 
-use super::Message;
 use crate::wire::fields::{Fields, Problems};
 use crate::wire::generation::Generation;
 use crate::wire::tools::{Calls, Mode};
 
+/// The last message of a chat.
+pub(super) struct Last<'a> {
+    /// Its path.
+    pub(super) path: String,
+    /// The role of its speaker.
+    pub(super) role: &'a str,
+    /// Its text.
+    pub(super) content: Option<&'a str>,
+    /// `true` if it calls tools.
+    pub(super) calls: bool,
+}
+
 /// Takes the two fields that say how the prompt of a chat ends, as transformers has them, and returns `true`
 /// if the last message is continued.
-pub(super) fn read(fields: &mut Fields, messages: &[Message], problems: &mut Problems) -> bool {
+pub(super) fn read(fields: &mut Fields, last: Option<Last<'_>>, problems: &mut Problems) -> bool {
     let continues = fields.boolean("continue_final_message", problems) == Some(true);
     let asks = fields.boolean("add_generation_prompt", problems);
     match (continues, asks) {
@@ -21,21 +32,21 @@ pub(super) fn read(fields: &mut Fields, messages: &[Message], problems: &mut Pro
         ),
         _ => {}
     }
-    if let Some(last) = messages.last().filter(|_| continues) {
-        let path = format!("messages[{}]", messages.len() - 1);
+    if let Some(last) = last.filter(|_| continues) {
+        let path = last.path;
         if last.role != "assistant" {
             problems.invalid(
                 format!("{path}.role"),
                 "continue_final_message continues a message of the assistant",
             );
         }
-        if !last.tool_calls.is_empty() {
+        if last.calls {
             problems.unsupported(
                 format!("{path}.tool_calls"),
                 "continue_final_message continues the content of a message, and no calls",
             );
         }
-        if last.content.as_ref().is_none_or(String::is_empty) {
+        if last.content.is_none_or(str::is_empty) {
             problems.invalid(
                 format!("{path}.content"),
                 "continue_final_message requires a text to continue",
