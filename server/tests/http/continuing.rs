@@ -80,18 +80,36 @@ fn the_answer_is_what_follows_the_message() {
     assert_eq!(streamed, "da\",\"age\":36}");
 }
 
+/// The tokens of an echo of `x` whose beginning is there.
+fn prompt(begun: &str) -> Vec<u32> {
+    let bytes = |text: &str| text.bytes().map(u32::from).collect::<Vec<u32>>();
+    let before = [vec![IM_START], bytes("user\necho x"), vec![IM_END, 10, IM_START]];
+    [before.concat(), bytes("assistant\n"), bytes(begun)].concat()
+}
+
+/// Guards against attempts of the global law that a request for the rest of a text shares with one for the
+/// whole text after the same prompt.
+#[test]
+fn attempts_are_shared_with_no_text_that_begins_elsewhere() {
+    let service = Service::start();
+    let more = json!({"model": "m", "law": "global", "temperature": 1, "share_attempts": true, "max_tokens": 12,
+        "guided_regex": "xa[ab]{4}c", "logit_bias": {"257": -19}});
+    for _ in 0..4 {
+        let rest = choices(&ask(&service, "x", "xa", more.clone())).remove(0);
+        assert!(rest.len() == 5 && !rest.contains('x'), "{rest}");
+        let mut whole = more.clone();
+        whole["prompt"] = json!(prompt("xa"));
+        let whole = choices(&service.post("/v1/completions", &whole.to_string())).remove(0);
+        assert!(whole.len() == 7 && whole.starts_with("xa"), "{whole}");
+    }
+}
+
 /// The oracle is a completion of the same tokens under the constraint of what is left: all laws and searches
 /// give the same texts, with drafts and without, so the law is that of the rest after the prompt.
 #[test]
 fn the_law_is_that_of_the_rest() {
     let service = Service::start();
-    let mut prompt = vec![IM_START];
-    let mut write = |text: &str| prompt.extend(text.bytes().map(u32::from));
-    write("user\necho x");
-    prompt.push(IM_END);
-    prompt.push(10);
-    prompt.push(IM_START);
-    prompt.extend("assistant\nxab".bytes().map(u32::from));
+    let prompt = prompt("xab");
     for law in [
         json!({"temperature": 1, "n": 4}),
         json!({"temperature": 1, "n": 2, "law": "global"}),

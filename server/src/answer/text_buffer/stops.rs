@@ -212,7 +212,7 @@ mod tests {
     use lexiform::{Options, Source, compile};
     use std::sync::Arc;
 
-    const TOKENS: [&str; 8] = ["<end>", "a", "b", ",", "a,", ",a", "ab,", "b,a"];
+    const TOKENS: [&str; 9] = ["<end>", "a", "b", ",", "a,", ",a", "ab,", "b,a", ",b"];
 
     fn grammar(pattern: &str) -> Grammar {
         let tokens = TOKENS.map(|text| (TokenKind::Text, text));
