@@ -343,7 +343,8 @@ impl AnswerBuilder {
             return Ok(Vec::new());
         }
         let news = growing.sample.on(event, self.served.vocabulary())?;
-        // How likely a sample is that was cancelled depends on when that was, and samples are compared by that.
+        // The likelihood of a cancelled sample depends on when it was cancelled, and samples are compared by
+        // it.
         let is_compared = self.chooses && growing.sample.ends_by_itself();
         if growing.sample.wants_no_more() && !is_compared {
             running.cancel(index);
