@@ -62,6 +62,8 @@ impl State {
 #[derive(Clone)]
 pub struct Grammar {
     inner: Arc<Inner>,
+    /// The configuration in which sequences begin: that of the machine, or a later one.
+    start: u32,
 }
 
 struct Inner {
@@ -176,9 +178,7 @@ impl Grammar {
             brought: AtomicUsize::new(0),
             lineage: Arc::default(),
         };
-        let grammar = Grammar {
-            inner: Arc::new(inner),
-        };
+        let grammar = Grammar::beginning(inner);
         let spelled = work::unless_cancelled(&limits.cancel, || grammar.is_spelled(grammar.start()));
         match spelled {
             // Where that takes too long, it is the first mask that says so.
@@ -188,6 +188,41 @@ impl Grammar {
                 Err(Problem::new(ProblemKind::Unsatisfiable, Place::Whole, message).into())
             }
             None => Err(CompileError { problems: problems() }),
+        }
+    }
+
+    /// Returns a handle whose sequences begin where those of the machine do.
+    fn beginning(inner: Inner) -> Grammar {
+        let start = inner.machine.start();
+        let inner = Arc::new(inner);
+        Grammar { inner, start }
+    }
+
+    /// Returns the grammar of the texts that continue `bytes` to a text of this grammar, or `None` if no text
+    /// begins with these bytes. The two share their tables, and their states are interchangeable.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use lexiform::{Options, Source, compile};
+    /// # use lexiform::vocab::{TokenKind, Vocabulary};
+    /// # let tokens = ["<eos>", "a", "b"].map(|text| (TokenKind::Text, text));
+    /// # let vocab = Arc::new(Vocabulary::new(&tokens, &[0])?);
+    /// let (grammar, _) = compile(Source::Regex("ab*a"), &vocab, &Options::default())?;
+    /// let rest = grammar.after(b"ab")?.expect("some texts begin like this");
+    /// assert_eq!(rest.mask(rest.start()).iter().collect::<Vec<_>>(), [1, 2]);
+    /// assert!(grammar.after(b"b")?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if reading the bytes costs more than the limits allow.
+    pub fn after(&self, bytes: &[u8]) -> Result<Option<Grammar>, Exhausted> {
+        match self.try_step_bytes(self.start(), bytes)? {
+            Some(next) if self.is_spelled(next)? => Ok(Some(Grammar {
+                inner: self.inner.clone(),
+                start: next.0,
+            })),
+            _ => Ok(None),
         }
     }
 
@@ -211,7 +246,7 @@ impl Grammar {
 
     /// Returns the state in which every sequence begins.
     pub fn start(&self) -> State {
-        State(self.inner.machine.start())
+        State(self.start)
     }
 
     /// Returns the state whose number [`State::to_u32`] returned, or `None` if no state of this grammar has

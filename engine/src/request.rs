@@ -94,6 +94,9 @@ pub struct Prompt {
     /// with no bytes, and count. Cannot be combined with [`monitors`](Constraints::monitors) or
     /// [`Task::Weigh`].
     pub healed: Vec<u8>,
+    /// The bytes of the answer with which the prompt ends: [the grammar](Constraints::grammar) is that of the
+    /// texts after them ([`Grammar::after`]), and penalties find the text of JSON behind them.
+    pub begun: Vec<u8>,
     /// Text that the answer is likely to repeat in whole or in part, as tokens: lookup copies from it, too.
     /// May be empty.
     pub reference: Vec<u32>,

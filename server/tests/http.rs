@@ -21,6 +21,8 @@ mod closing;
 mod conformance;
 #[path = "http/constraints.rs"]
 mod constraints;
+#[path = "http/continuing.rs"]
+mod continuing;
 #[path = "http/contrast.rs"]
 mod contrast;
 #[path = "http/crowds.rs"]
@@ -85,6 +87,8 @@ mod security;
 mod service;
 #[path = "http/sizes.rs"]
 mod sizes;
+#[path = "http/stops.rs"]
+mod stops;
 #[path = "http/streams.rs"]
 mod streams;
 #[path = "http/tags.rs"]

@@ -195,6 +195,25 @@ fn all_sequences_go_on_in_the_same_grammar() {
     assert_eq!(one.adopt(&old, old.start()), Some(one.start()));
 }
 
+/// The grammar of what follows some bytes is replaced together with the whole grammar, and begins after the
+/// same bytes in every generation.
+#[test]
+fn the_rest_after_some_bytes_stays_that_rest() {
+    let whole = grammar(r#"{"type": "object"}"#, 1 << 18);
+    let after = |bytes: &[u8]| whole.after(bytes).expect("a short text");
+    let rest = after(br#"{"a": 1"#).expect("an object begins like this");
+    assert!(after(b"[").is_none() && rest.ptr_eq(&whole) && rest.start() != whole.start());
+    assert!(rest.compacted().is_none(), "{} bytes", rest.memory_usage());
+    states(&whole, &format!(r#"{{"{}": 1"#, "k".repeat(200)));
+    let renewed = rest.compacted().expect("it has outgrown its memory");
+    assert!(whole.compacted().is_some_and(|whole| whole.ptr_eq(&renewed)));
+    for rest in [&rest, &renewed, &rest.fresh(), &renewed.fresh()] {
+        let takes = |text: &str| rest.step_bytes(rest.start(), text.as_bytes()).is_some();
+        let goes_on = [r#", "a":"#, r#", "b":"#, "}", "{"].map(takes);
+        assert_eq!(goes_on, [false, true, true, false]);
+    }
+}
+
 /// Returns two objects with different members within one object, with arbitrary keys if they are open.
 fn two_objects(open: bool) -> String {
     let others = if open {

@@ -35,27 +35,33 @@ impl Grammar {
     ///
     /// States belong to the grammar that returned them; [`adopt`](Grammar::adopt) transfers them.
     pub fn fresh(&self) -> Grammar {
-        self.over(self.inner.machine.fresh())
+        let machine = self.inner.machine.fresh();
+        let start = match self.start == self.inner.machine.start() {
+            true => machine.start(),
+            false => machine.adopt(&self.inner.machine, self.start),
+        };
+        Grammar {
+            start,
+            ..self.over(machine)
+        }
     }
 
     /// Returns a grammar over an equivalent machine, with empty caches. O(1).
     #[doc(hidden)]
     pub fn over(&self, machine: Machine) -> Grammar {
         let old = &self.inner;
-        Grammar {
-            inner: Arc::new(Inner {
-                machine,
-                tables: old.tables.clone(),
-                masks: Masks::new(old.shares.masks),
-                specials: old.specials.clone(),
-                budget: OnceLock::new(),
-                spells_all: old.spells_all,
-                shares: old.shares,
-                allowances: old.allowances,
-                brought: AtomicUsize::new(0),
-                lineage: old.lineage.clone(),
-            }),
-        }
+        Grammar::beginning(Inner {
+            machine,
+            tables: old.tables.clone(),
+            masks: Masks::new(old.shares.masks),
+            specials: old.specials.clone(),
+            budget: OnceLock::new(),
+            spells_all: old.spells_all,
+            shares: old.shares,
+            allowances: old.allowances,
+            brought: AtomicUsize::new(0),
+            lineage: old.lineage.clone(),
+        })
     }
 
     /// Replaces this grammar, if it has outgrown its memory, together with those of its states that are still
@@ -100,20 +106,30 @@ impl Grammar {
     /// Masks are dropped and recomputed within their own share, but a [`State`] stays valid for ever. A
     /// caller that reads long texts, or many, calls this now and then and continues with the states that
     /// [`adopt`](Grammar::adopt) returns; once the old grammar is no longer used, its memory is freed. All
-    /// callers that hold this grammar, or one that it replaced, get the same replacement.
+    /// callers that hold this grammar, or one that it replaced, get the same replacement. A grammar of the
+    /// texts [after](Grammar::after) some bytes is not replaced if the state after them is too large to be
+    /// copied.
     pub fn compacted(&self) -> Option<Grammar> {
         if !self.has_outgrown() {
             return None;
         }
         let latest = self.inner.lineage.latest.lock();
         let mut latest = latest.unwrap_or_else(PoisonError::into_inner);
-        let known = latest.upgrade().map(|inner| Grammar { inner });
+        let known = latest.upgrade().map(|inner| Grammar {
+            start: inner.machine.start(),
+            inner,
+        });
         let compacted = known.filter(|known| !known.has_outgrown());
-        Some(compacted.unwrap_or_else(|| {
-            let fresh = self.fresh();
+        let compacted = compacted.unwrap_or_else(|| {
+            let fresh = self.over(self.inner.machine.fresh());
             *latest = Arc::downgrade(&fresh.inner);
             fresh
-        }))
+        });
+        if self.start == self.inner.machine.start() {
+            return Some(compacted);
+        }
+        let start = compacted.adopt(self, self.start())?.0;
+        Some(Grammar { start, ..compacted })
     }
 
     /// Returns the state of this grammar that is equivalent to `state` of `other`: it allows the same texts

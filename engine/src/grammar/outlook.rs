@@ -14,7 +14,7 @@ use crate::speculation::draft::{Draft, Source, child, path};
 use crate::speculation::draws::Draws;
 use crate::speculation::store::Store;
 use crate::speculation::window;
-use crate::{Grammar, State};
+use crate::{Grammar, Mask, State};
 use lexiform::vocab::Vocabulary;
 use lexiform_law::draft::{JacobiWindow, Lookup, NodeId, Proposal};
 use std::sync::Arc;
@@ -180,10 +180,10 @@ impl Outlook {
         else {
             return Ok(false);
         };
-        let ends = grammar.vocabulary().eos().len();
-        Ok(self
-            .bounds(drafts)?
-            .is_some_and(|bounds| bounds.mask.count() == ends))
+        // With `min_tokens`, the mask may lack them where other tokens are left.
+        let ends = grammar.vocabulary().eos();
+        let is_end = |mask: &Mask| mask.count() == ends.len() && ends.iter().all(|&end| mask.contains(end));
+        Ok(self.bounds(drafts)?.is_some_and(|bounds| is_end(&bounds.mask)))
     }
 
     /// Appends a drafted token, and returns `true`, unless the token would be wasted: an end token, one after

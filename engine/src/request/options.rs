@@ -90,6 +90,29 @@ impl Options {
         Self::of(sequences.map(|(option, tokens)| (tokens, option)).collect())
     }
 
+    /// Returns all beginnings of these token sequences as options, the sequences included: their weights tell
+    /// the probabilities of single tokens apart. [`along`](Self::along) returns their numbers.
+    ///
+    /// # Errors
+    /// Fails as [`canonical`](Self::canonical) does.
+    pub fn beginnings(sequences: &[Vec<u32>]) -> Result<Self, OptionsError> {
+        let mut options = Self::canonical(sequences)?;
+        options.ends = (1..options.nodes.len()).map(|node| vec![node]).collect();
+        options.nodes[1..].iter_mut().for_each(|node| node.is_end = true);
+        Ok(options)
+    }
+
+    /// Returns the numbers of the [beginnings](Self::beginnings) of a sequence, the shortest first. They end
+    /// where the tree has no more of the sequence.
+    pub fn along(&self, sequence: &[u32]) -> Vec<usize> {
+        let mut node = 0;
+        let below = |&token: &u32| {
+            node = self.child(node, token)?;
+            Some(node - 1)
+        };
+        sequence.iter().map_while(below).collect()
+    }
+
     /// Returns options that may be spelled in any tokens: the probability of an option is the sum over all
     /// token sequences that write exactly its bytes. A sequence whose last token extends beyond the option
     /// writes something else and does not count.
@@ -298,6 +321,25 @@ pub struct Weighed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_beginnings_of_sequences_are_numbered_along_them() {
+        let sequences = [vec![7, 8, 9], vec![7], vec![3, 8], vec![7, 8, 5]];
+        let options = Options::beginnings(&sequences).expect("four");
+        // `3`, `3 8`, `7`, `7 8`, `7 8 5` and `7 8 9`, in the order of the tree.
+        assert_eq!((options.len(), options.tokens()), (6, 6));
+        let along = sequences.map(|sequence| options.along(&sequence));
+        assert_eq!(along, [vec![2, 3, 5], vec![2], vec![0, 1], vec![2, 3, 4]]);
+        assert_eq!(options.along(&[7, 5]), [2]);
+        for sequence in [vec![7], vec![3, 8], vec![7, 8, 5]] {
+            let ends: Vec<usize> = options.along(&sequence);
+            let nodes = ends.iter().map(|&option| options.ends()[option][0]);
+            assert_eq!(
+                nodes.map(|node| options.token(node)).collect::<Vec<_>>(),
+                sequence
+            );
+        }
+    }
 
     fn tree(sequences: &[&[u32]]) -> Options {
         let sequences: Vec<Vec<u32>> = sequences.iter().map(|tokens| tokens.to_vec()).collect();

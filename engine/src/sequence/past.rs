@@ -32,9 +32,11 @@ impl Sparing {
             return None;
         };
         let grammar = request.constraints.grammar.as_ref()?;
+        let mut begin = TextPlace::new(preamble, request.prompt.healed.len());
+        request.prompt.begun.iter().for_each(|&byte| begin.read(byte));
         let sparing = Sparing {
             vocabulary: grammar.vocabulary().clone(),
-            begin: TextPlace::new(preamble, request.prompt.healed.len()),
+            begin,
             by_mask: law::masks_before_filters(request),
         };
         warper.penalises().then(|| Arc::new(sparing))

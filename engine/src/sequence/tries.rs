@@ -39,6 +39,7 @@ impl Key {
             && self.prompt == request.prompt.tokens
             && self.sampling == seedless(&request.sampling)
             && self.grammar.ptr_eq(grammar)
+            && self.grammar.start() == grammar.start()
     }
 }
 

@@ -110,7 +110,7 @@ impl AnswerBuilder {
         let growing = |index| Growing {
             begun: false,
             absent: false,
-            sample: SampleState::new(&generation.stop, generation.include_stop, extras_of(index)),
+            sample: SampleState::new(&generation.stop, extras_of(index)),
             reader: PartReader::new(reading.clone()),
             since: PendingTokens::default(),
             thought_tokens: 0,
@@ -173,6 +173,19 @@ impl AnswerBuilder {
             .flat_map(|request| std::iter::repeat_n(&request.prompt.healed, request.task.answers()));
         for (growing, healed) in self.samples.iter_mut().zip(samples) {
             growing.sample.heal(healed);
+        }
+    }
+
+    /// Stops samples only where their texts are whole under the grammars of these requests, which are the
+    /// requests of the samples.
+    pub fn judge_stops(&mut self, requests: &[Request]) {
+        let samples = requests.iter().flat_map(|request| {
+            std::iter::repeat_n(request.constraints.grammar.as_ref(), request.task.answers())
+        });
+        for (growing, grammar) in self.samples.iter_mut().zip(samples) {
+            if let Some(grammar) = grammar {
+                growing.sample.judge_stops(grammar);
+            }
         }
     }
 
@@ -330,7 +343,10 @@ impl AnswerBuilder {
             return Ok(Vec::new());
         }
         let news = growing.sample.on(event, self.served.vocabulary())?;
-        if growing.sample.wants_no_more() {
+        // The likelihood of a cancelled sample depends on when it was cancelled, and samples are compared by
+        // it.
+        let is_compared = self.chooses && growing.sample.ends_by_itself();
+        if growing.sample.wants_no_more() && !is_compared {
             running.cancel(index);
         }
         let mut parts = growing.reader.push(&news.text);

@@ -10,20 +10,23 @@
 //! question always gets the same numbers. Where one option is a prefix of another, the probability of ending
 //! there counts too.
 
+mod methods;
+
 use std::sync::Arc;
 
 use lexiform_engine::{Options, OptionsError, Reporting, Request, Sampling, Weigh, Weighed};
 use serde_json::{Map, Value, json};
 
+use self::methods::TokenTrees;
 use crate::answer::responses::responses_usage;
 use crate::grammars::interest::Interest;
 use crate::model::running::refused;
 use crate::model::served::ServedModel;
 use crate::model::weighing::{logs, normalised, weigh};
 use crate::request::tokenization::PromptTokenizer;
-use crate::request::{permission, prompt};
+use crate::request::{engine_request, permission, prompt};
 use crate::wire::chat::{ChatRequest, Message};
-use crate::wire::decisions::{Choice, DecisionsRequest, Kind, Question, Spans, Tokenisations};
+use crate::wire::decisions::{Choice, DecisionsRequest, Kind, Method, Question, Spans, Tokenisations};
 use crate::wire::error::ApiError;
 use crate::wire::fields::Ignored;
 use crate::wire::generation::Generation;
@@ -32,8 +35,17 @@ use crate::wire::response::{Extension, Usage, finite};
 /// A question that is ready to be sent to the engine.
 pub struct Questionnaire {
     question: Question,
-    /// The request that weighs the options.
-    request: Request,
+    /// The requests that weigh the options, or their tokens.
+    requests: Vec<Request>,
+    /// The tokens of the options, if a method compares them.
+    tokens: Option<TokenTrees>,
+}
+
+impl Questionnaire {
+    /// Returns the number of its requests.
+    fn count(&self) -> usize {
+        self.tokens.as_ref().map_or(1, |trees| 1 + trees.unprompted.len())
+    }
 }
 
 /// Prepares the questions of a request, and reports which of its fields have no effect here.
@@ -71,11 +83,23 @@ pub fn prepare(
             tokenisations,
             path: format!("questions[{number}]"),
         };
-        let request = weighing
-            .question(prompt, &question)?
-            .owner(interest.owner().clone())
-            .cache_salt(cache_salt.clone());
-        asked.push(Questionnaire { question, request });
+        let (requests, tokens) = match question.method {
+            None => (vec![weighing.question(prompt, &question)?], None),
+            Some(method) => {
+                let (requests, trees) = weighing.tokens(prompt, &question, method)?;
+                (requests, Some(trees))
+            }
+        };
+        let sent = |request: Request| {
+            let owned = request.owner(interest.owner().clone());
+            owned.cache_salt(cache_salt.clone())
+        };
+        let requests = requests.into_iter().map(sent).collect();
+        asked.push(Questionnaire {
+            question,
+            requests,
+            tokens,
+        });
     }
     Ok((asked, ignored))
 }
@@ -130,7 +154,7 @@ impl Weighing<'_> {
             let weigh_end = !is_prefix_free(&question.options);
             return self.request(
                 prompt,
-                self.options(&texts, self.tokenisations)?,
+                Arc::new(self.options(&texts, self.tokenisations)?),
                 (weigh_end, None),
             );
         };
@@ -143,7 +167,37 @@ impl Weighing<'_> {
         let texts: Vec<&str> = (0..spans.places.len()).map(|number| spans.read(number)).collect();
         let options = self.options(&texts, Tokenisations::Canonical)?;
         // Without the end, a span would be as likely as all spans that begin with it.
-        self.request(prompt, options, (true, Some(spans.told.min(texts.len()))))
+        let told = spans.told.min(texts.len());
+        self.request(prompt, Arc::new(options), (true, Some(told)))
+    }
+
+    /// Returns the requests that weigh the tokens of the choices of a question, as a method compares them:
+    /// after a prompt, and without one after each first token if the method asks for that.
+    fn tokens(
+        &self,
+        prompt: Vec<u32>,
+        question: &Question,
+        method: Method,
+    ) -> Result<(Vec<Request>, TokenTrees), ApiError> {
+        let texts: Vec<&str> = question
+            .options
+            .iter()
+            .map(|option| option.text.as_str())
+            .collect();
+        let trees = TokenTrees::new(method, self.sequences(&texts)?);
+        let trees = trees.map_err(|error| self.invalid(error.to_string()))?;
+        let prompts = std::iter::once((prompt, &trees.prompted))
+            .chain(trees.unprompted.iter().map(|(&first, rest)| (vec![first], rest)));
+        let requests = prompts.map(|(prompt, options)| self.request(prompt, options.clone(), (false, None)));
+        Ok((requests.collect::<Result<_, _>>()?, trees))
+    }
+
+    /// Returns the tokens that the tokenizer makes of each text.
+    fn sequences(&self, texts: &[&str]) -> Result<Vec<Vec<u32>>, ApiError> {
+        let tokenizer = &self.served.text().tokenizer;
+        let tokens = texts.iter().map(|text| tokenizer.encode(text));
+        let tokens: Result<Vec<Vec<u32>>, _> = tokens.collect();
+        tokens.map_err(|error| self.invalid(error.to_string()))
     }
 
     /// Returns the request that weighs options after a prompt, with or without their ends, and returns all of
@@ -151,11 +205,11 @@ impl Weighing<'_> {
     fn request(
         &self,
         prompt: Vec<u32>,
-        options: Options,
+        options: Arc<Options>,
         (weigh_end, likeliest_options): (bool, Option<usize>),
     ) -> Result<Request, ApiError> {
         let longest = options.longest() + usize::from(weigh_end);
-        let max_tokens = prompt::room(self.served, prompt.len(), Some(longest))?;
+        let max_tokens = engine_request::room(self.served, prompt.len(), Some(longest))?;
         if max_tokens < longest {
             let (prompt, context) = (prompt.len(), self.served.engine().max_context());
             let message = format!(
@@ -166,7 +220,7 @@ impl Weighing<'_> {
         }
         let request = Request::new(prompt, max_tokens)
             .task(Weigh {
-                options: Arc::new(options),
+                options,
                 likeliest: likeliest_options,
             })
             .sampling(Sampling::seeded(0))
@@ -181,12 +235,7 @@ impl Weighing<'_> {
 
     fn options(&self, texts: &[&str], tokenisations: Tokenisations) -> Result<Options, ApiError> {
         let made = match tokenisations {
-            Tokenisations::Canonical => {
-                let tokenizer = &self.served.text().tokenizer;
-                let tokens = texts.iter().map(|text| tokenizer.encode(text));
-                let tokens: Result<Vec<Vec<u32>>, _> = tokens.collect();
-                Options::canonical(&tokens.map_err(|error| self.invalid(error.to_string()))?)
-            }
+            Tokenisations::Canonical => Options::canonical(&self.sequences(texts)?),
             Tokenisations::All => Options::all_tokenisations(texts, self.served.vocabulary()),
         };
         made.map_err(|error| {
@@ -215,15 +264,21 @@ pub async fn answer(
     ignored: &Ignored,
 ) -> Result<(String, Usage), ApiError> {
     let mut usage = Usage::default();
-    let (questions, requests): (Vec<Question>, Vec<Request>) = asked
-        .into_iter()
-        .map(|asked| (asked.question, asked.request))
-        .unzip();
+    let mut asked = asked;
+    let requests = asked.iter_mut().flat_map(|asked| asked.requests.drain(..));
+    let requests: Vec<Request> = requests.collect();
     let weighed = weigh(served, requests, &mut usage).await?;
-    let answers = questions.iter().zip(&weighed);
-    let answers: Vec<Value> = answers
-        .map(|(question, weighed)| told(question, weighed))
-        .collect();
+    let mut left = &weighed[..];
+    let answer = |asked: &Questionnaire| {
+        let (own, others) = left.split_at(asked.count().min(left.len()));
+        left = others;
+        match (&asked.tokens, own) {
+            (Some(trees), own) => trees.answer(&asked.question, own),
+            (None, [weighed, ..]) => told(&asked.question, weighed),
+            (None, []) => Value::Null,
+        }
+    };
+    let answers: Vec<Value> = asked.iter().map(answer).collect();
     usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
     let mut answer = json!({"model": served.name(), "answers": answers, "usage": responses_usage(usage)});
     if let Some(extension) = Extension::of(None, served.rounded(), &ignored.listed()) {

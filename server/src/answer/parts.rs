@@ -9,6 +9,7 @@
 //! The frames of calls are defined in the table [`crate::grammars::frames`]. Arguments that are not written
 //! as JSON become JSON when the call is complete.
 
+pub mod continued;
 mod json;
 pub mod judged;
 mod output_format;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 use lexiform_syntax::tags::ArgumentScanner;
 
-use crate::answer::text_buffer::overlap;
+use crate::answer::text_buffer::stops::overlap;
 use crate::grammars::frames::{self, Frame, Match, Piece};
 use crate::grammars::language::{END_THINK, THINK, Thought};
 use crate::wire::tools::Mode;
@@ -103,12 +104,22 @@ struct FramedCall {
 impl PartReader {
     /// Creates a reader at the beginning of an answer.
     pub fn new(reading: Arc<OutputFormat>) -> Self {
-        Self {
-            reading,
+        let mut reader = Self {
+            reading: reading.clone(),
             at: PartAt::Start,
             held: String::new(),
             call: None,
+        };
+        if !reading.begun.is_empty() {
+            // This was read before, and is content alone.
+            reader.push(&reading.begun);
         }
+        reader
+    }
+
+    /// Returns `true` if all of the text was returned in parts.
+    fn holds_nothing(&self) -> bool {
+        self.held.is_empty()
     }
 
     /// Returns `true` while the thought is being read.
@@ -376,7 +387,7 @@ impl PartReader {
             before.truncate(at);
             return (before, true);
         }
-        let keep = overlap(&self.held, mark);
+        let keep = overlap(self.held.as_bytes(), mark.as_bytes());
         let rest = self.held.split_off(self.held.len() - keep);
         (std::mem::replace(&mut self.held, rest), false)
     }
@@ -427,8 +438,8 @@ mod tests {
             thought: Thought::Possible,
             calls: Some(calls),
             frames: FRAMES,
-            readers: Arc::default(),
             has_free_text: true,
+            ..OutputFormat::default()
         })
     }
 

@@ -10,11 +10,12 @@ use self::token_watch::{Seen, TokenWatch};
 use crate::answer::confidence::Trace;
 use crate::answer::parts::{Cut, Part};
 use crate::answer::text_buffer::TextBuffer;
+use crate::answer::text_buffer::stops::Written;
 use crate::grammars::language;
 use crate::operate::metrics::FinishedSample;
 use crate::wire::chat::TokenDetails;
 use crate::wire::error::ApiError;
-use crate::wire::generation::LogprobsMode;
+use crate::wire::generation::{LogprobsMode, Stop};
 use crate::wire::response::{
     self, Budget, Confidence, ParticleText, Sample, TokenDetail, TokenLogprob, TopLogprob, finite,
 };
@@ -110,9 +111,9 @@ pub struct SampleState {
 
 impl SampleState {
     /// Creates a sample without text.
-    pub fn new(stops: &[String], include_stop: bool, extras: Extras) -> Self {
+    pub fn new(stop: &Stop, extras: Extras) -> Self {
         Self {
-            buffer: TextBuffer::new(stops.to_vec(), include_stop),
+            buffer: TextBuffer::new(stop),
             logprobs: extras.logprobs,
             mode: extras.mode,
             pending: Vec::new(),
@@ -153,15 +154,25 @@ impl SampleState {
         self.healed = healed.to_vec();
     }
 
+    /// Stops the sample only where its text is a whole text of this grammar, which it obeys.
+    pub fn judge_stops(&mut self, grammar: &Grammar) {
+        self.buffer.judge_stops(grammar);
+    }
+
     /// Reports how each token was chosen; with a grammar, its place in the grammar; and the drafts of its
     /// pass if the details include them.
     pub fn watch(&mut self, grammar: Option<Grammar>, details: TokenDetails) {
         self.watched = Some(TokenWatch::new(grammar, details));
     }
 
-    /// Returns `true` if a stop string was found, so that the engine can stop.
+    /// Returns `true` if the sample has stopped, so that the engine can stop.
     pub fn wants_no_more(&self) -> bool {
         self.buffer.stopped() && !self.ended
+    }
+
+    /// Returns `true` if the sample obeys a grammar, so that it also ends without its stop.
+    pub fn ends_by_itself(&self) -> bool {
+        self.buffer.is_judged()
     }
 
     /// Returns `true` if the last event was seen.
@@ -221,7 +232,11 @@ impl SampleState {
                 if let Some((trace, logprob)) = self.trace.as_mut().zip(logprob) {
                     trace.push((token, written), logprob, log_mass);
                 }
-                let text = self.buffer.push(written);
+                let text = self.buffer.push(Written {
+                    token,
+                    spelled: vocabulary.bytes(token),
+                    bytes: written,
+                });
                 let logprobs = if text.is_empty() {
                     Vec::new()
                 } else {

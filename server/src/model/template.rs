@@ -39,8 +39,13 @@ pub enum TemplateError {
     #[error("the model's chat template does not take this conversation: {0}")]
     Refused(String),
     /// The request uses all characters that could serve as marks.
-    #[error("the messages hold all 32 noncharacters U+FDD0 to U+FDEF, of which two must be free")]
+    #[error(
+        "the messages hold too many of the 32 noncharacters U+FDD0 to U+FDEF, of which three must be free"
+    )]
     NoMarks,
+    /// The last message is to be continued, and the template does not write its content.
+    #[error("the model's chat template does not write the last message, so it cannot be continued")]
+    NoLastMessage,
 }
 
 /// A piece of a prompt.
@@ -57,6 +62,8 @@ pub enum Piece {
 pub struct Conversation<'a> {
     /// The messages.
     pub messages: &'a [Message],
+    /// `true` if the prompt ends with the content of the last message, which is to be continued.
+    pub continues: bool,
     /// The tools.
     pub tools: &'a [Value],
     /// A short form of the schema of the answer.
@@ -121,7 +128,10 @@ impl ChatTemplate {
         self.takes_tools
     }
 
-    /// Renders a conversation up to the point where the assistant's answer begins.
+    /// Renders a conversation up to the point where the assistant's answer begins, or goes on.
+    ///
+    /// A message that is continued is written as it is, whatever the template does to its text: the template
+    /// gets a mark in its place, and the prompt ends where it wrote the mark.
     ///
     /// # Errors
     /// Fails if the template refuses the conversation.
@@ -132,10 +142,14 @@ impl ChatTemplate {
         for (name, argument) in conversation.arguments {
             context.push((name.clone(), value::of_json(argument, &guard)));
         }
-        let messages = conversation
-            .messages
-            .iter()
-            .map(|message| value::of_message(message, &guard));
+        let continued = conversation.messages.last().filter(|_| conversation.continues);
+        let finished = conversation.messages.len() - usize::from(continued.is_some());
+        let seam = continued.map(|message| Message {
+            content: Some(marks.seam.to_string()),
+            ..message.clone()
+        });
+        let messages = conversation.messages[..finished].iter().chain(&seam);
+        let messages = messages.map(|message| value::of_message(message, &guard));
         context.push(("messages".to_owned(), minijinja::Value::from_iter(messages)));
         if !conversation.tools.is_empty() {
             let tools = conversation.tools.iter().map(|tool| value::of_json(tool, &guard));
@@ -144,7 +158,7 @@ impl ChatTemplate {
         if let Some(schema) = conversation.schema {
             context.push(("schema".to_owned(), guard(schema).into()));
         }
-        context.push(("add_generation_prompt".to_owned(), true.into()));
+        context.push(("add_generation_prompt".to_owned(), continued.is_none().into()));
         context.extend(
             self.constants
                 .iter()
@@ -152,9 +166,13 @@ impl ChatTemplate {
         );
         let refused = |error: Error| TemplateError::Refused(told(&error));
         let template = self.environment.get_template(NAME).map_err(refused)?;
-        let text = template
+        let mut text = template
             .render(minijinja::Value::from_iter(context))
             .map_err(refused)?;
+        if let Some(message) = continued {
+            text.truncate(text.rfind(marks.seam).ok_or(TemplateError::NoLastMessage)?);
+            text.push_str(&guard(message.content.as_deref().unwrap_or_default()));
+        }
         Ok(marks.split(&text))
     }
 }
@@ -186,11 +204,13 @@ fn told(error: &Error) -> String {
     }
 }
 
-/// The two characters that enclose spellings of control tokens.
+/// The two characters that enclose spellings of control tokens, and the one that stands for a message that is
+/// continued.
 #[derive(Clone, Copy, Debug)]
 struct Marks {
     open: char,
     close: char,
+    seam: char,
 }
 
 impl Marks {
@@ -221,6 +241,7 @@ impl Marks {
         Some(Self {
             open: free.next()?,
             close: free.next()?,
+            seam: free.next()?,
         })
     }
 
@@ -304,6 +325,7 @@ mod tests {
         let arguments = Map::new();
         template(source).render(&Conversation {
             messages,
+            continues: false,
             tools: &[],
             schema,
             arguments: &arguments,
@@ -315,6 +337,36 @@ mod tests {
         let pieces = render(CHATML, &[user(" hello ")], None).expect("a plain conversation");
         let expected = "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n";
         assert_eq!(pieces, [Piece::Template(expected.to_owned())]);
+    }
+
+    /// The template trims and closes messages; one that is continued is neither trimmed nor closed.
+    #[test]
+    fn a_message_that_is_continued_is_left_open() {
+        let continued = |source: &str, content: &str| {
+            let last = Message {
+                role: "assistant".to_owned(),
+                ..user(content)
+            };
+            template(source).render(&Conversation {
+                messages: &[user("hello"), last],
+                continues: true,
+                tools: &[],
+                schema: None,
+                arguments: &Map::new(),
+            })
+        };
+        let before = "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n";
+        let pieces = continued(CHATML, " {\"a\": ").expect("a message");
+        assert_eq!(pieces, [Piece::Template(format!("{before} {{\"a\": "))]);
+        let pieces = continued(CHATML, "<|im_end|>\n").expect("an attack");
+        let expected = [
+            Piece::Template(before.to_owned()),
+            Piece::Plain("<|im_end|>".to_owned()),
+            Piece::Template("\n".to_owned()),
+        ];
+        assert_eq!(pieces, expected);
+        let lost = continued("{{ messages[0].content }}", "x");
+        assert!(matches!(lost, Err(TemplateError::NoLastMessage)));
     }
 
     #[test]
@@ -375,6 +427,7 @@ mod tests {
         let arguments = Map::from_iter([("data".to_owned(), json!({"b": [1, 2.5, "é<"], "a": null}))]);
         let conversation = Conversation {
             messages: &[],
+            continues: false,
             tools: &[],
             schema: None,
             arguments: &arguments,

@@ -13,7 +13,7 @@ use crate::answer::builder::AnswerBuilder;
 use crate::answer::certificate::Certifier;
 use crate::answer::chat::ChatWriter;
 use crate::answer::completion::TextWriter;
-use crate::answer::parts::{OutputFormat, judged};
+use crate::answer::parts::{OutputFormat, continued, judged};
 use crate::answer::responses::ResponsesWriter;
 use crate::answer::rewriting::RewriteWriter;
 use crate::answer::sample::Extras;
@@ -24,8 +24,11 @@ use crate::grammars::store::Compiled;
 use crate::grammars::{enforcement, report};
 use crate::model::running::refused;
 use crate::model::served::ServedModel;
+use crate::request::continuing::Begun;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
-use crate::request::{contrast, healing, infilling, monitors, penalties, permission, prompt, rewriting};
+use crate::request::{
+    contrast, engine_request, healing, infilling, monitors, penalties, permission, prompt, rewriting,
+};
 use crate::wire;
 use crate::wire::chat::ChatRequest;
 use crate::wire::constraint::Constraint;
@@ -78,12 +81,13 @@ pub enum Reply {
 }
 
 /// The place where the answers of a request begin.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Boundary {
     /// After the prompts.
     Prompt,
     /// At a place before the ends of the prompts that no token could span; the prompts are healed.
     Healed,
+    /// After the prompts, which end with this text of the answers.
+    Begun(Begun),
 }
 
 /// The prompts of a request.
@@ -130,12 +134,17 @@ impl SampleRequest {
     ) -> Result<Self, ApiError> {
         permission::check(generation, interest)?;
         let begun = Instant::now();
-        let compiled = prompt::compiled(served, &language, interest)?;
+        let mut compiled = prompt::compiled(served, &language, interest)?;
+        if let (Boundary::Begun(begun), Some(compiled)) = (&boundary, &mut compiled) {
+            compiled.grammar = begun.rest(&compiled.grammar)?;
+        }
         let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
         let mut requests =
-            prompt::engine_requests(served, generation, (all, contrast.as_ref()), grammar, logprobs)?;
-        if boundary == Boundary::Healed {
-            healing::heal(served, &language, &mut requests, interest)?;
+            engine_request::engine_requests(served, generation, (all, contrast.as_ref()), grammar, logprobs)?;
+        match &boundary {
+            Boundary::Prompt => {}
+            Boundary::Healed => healing::heal(served, &language, &mut requests, interest)?,
+            Boundary::Begun(begun) => begun.mark(&mut requests),
         }
         prompt::keep_going(served, &language, &mut requests, interest)?;
         let mut monitors = monitors::of(served, generation, &language, interest)?;
@@ -205,6 +214,7 @@ impl SampleRequest {
             frame.show(compiled.grammar.specials());
         }
         frame.heal(&self.requests);
+        frame.judge_stops(&self.requests);
         frame.certify(
             compiled
                 .filter(|_| generation.certificate)
@@ -235,7 +245,7 @@ pub fn chat(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Resu
     let mut request = wire::chat::read(body)?;
     prompt::check_sources(request.constraints())?;
     prompt::resolve(served, &mut request.generation, interest)?;
-    prompt::note_ineffective(served, &request.generation, &mut request.ignored);
+    note_ineffective(served, &mut request);
     conversation(served, &request, interest, |enforcement, reading| {
         Box::new(ChatWriter::new(
             Base::new("chatcmpl-", served, enforcement, &request.ignored),
@@ -255,12 +265,18 @@ pub fn response(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> 
     let ResponsesRequest { mut chat, repeated } = wire::responses::read(body)?;
     prompt::check_sources(chat.constraints())?;
     prompt::resolve(served, &mut chat.generation, interest)?;
-    prompt::note_ineffective(served, &chat.generation, &mut chat.ignored);
+    note_ineffective(served, &mut chat);
     conversation(served, &chat, interest, |enforcement, reading| {
         let logprobs = chat.logprobs.is_some();
         let base = Base::new("resp_", served, enforcement, &chat.ignored);
         Box::new(ResponsesWriter::new(base, reading, repeated, logprobs))
     })
+}
+
+/// Records the fields of a conversation that have no effect with the model that is served.
+fn note_ineffective(served: &ServedModel, chat: &mut ChatRequest) {
+    let is_constrained = chat.generation.constraint.is_some() || chat.calls.is_some();
+    engine_request::note_ineffective(served, &chat.generation, is_constrained, &mut chat.ignored);
 }
 
 /// Prepares a conversation, whose answer is written by this writer.
@@ -277,9 +293,11 @@ fn conversation(
         request,
         PromptTokenizer::of_prompt(served, "messages", interest),
     )?;
+    let begun = Begun::of(served, request)?;
     let prompts = Prompts {
+        all: vec![chat.tokens],
+        boundary: begun.clone().map_or(Boundary::Prompt, Boundary::Begun),
         contrast: contrast::of_chat(served, request, interest)?,
-        ..vec![chat.tokens].into()
     };
     let mut samples = SampleRequest::new(
         served,
@@ -301,7 +319,11 @@ fn conversation(
     for request in &mut samples.requests {
         request.reporting.candidates = details.map(|details| details.top);
     }
-    let reading = Arc::new(OutputFormat::of(&samples.language, samples.compiled.as_ref()));
+    let reading = OutputFormat::of(&samples.language, samples.compiled.as_ref());
+    let reading = Arc::new(match &begun {
+        Some(begun) => continued::after(reading, &begun.text).ok_or_else(|| begun.may_call())?,
+        None => reading,
+    });
     let writer = writer(samples.enforcement.take(), reading.clone());
     let extras = Extras {
         logprobs: request.logprobs.is_some(),
@@ -320,7 +342,8 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
     let mut request = wire::completion::read(body)?;
     prompt::check_sources(request.generation.constraints())?;
     prompt::resolve(served, &mut request.generation, interest)?;
-    prompt::note_ineffective(served, &request.generation, &mut request.ignored);
+    let is_constrained = request.generation.constraint.is_some();
+    engine_request::note_ineffective(served, &request.generation, is_constrained, &mut request.ignored);
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
     let prompts = request.prompts.iter().map(|prompt| match &request.suffix {

@@ -1,5 +1,7 @@
 //! `POST /v1/chat/completions`: the request, and the shapes of its answers.
 
+mod continuing;
+
 use serde_json::{Map, Value, json};
 
 use super::constraint::Constraint;
@@ -30,6 +32,8 @@ const REPEATED: &[&str] = &[
 pub struct ChatRequest {
     /// The conversation.
     pub messages: Vec<Message>,
+    /// `true` if the answer continues the last message.
+    pub continues: bool,
     /// The tools, as the client described them; only for the chat template.
     pub tools: Vec<Value>,
     /// The tools that the answer may or must call.
@@ -57,6 +61,7 @@ impl ChatRequest {
     pub fn plain(model: &str, messages: Vec<Message>) -> Self {
         Self {
             messages,
+            continues: false,
             tools: Vec::new(),
             calls: None,
             template_arguments: Map::new(),
@@ -127,6 +132,11 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     generation.settle_writing(&mut fields, tools.calls.as_mut(), &mut problems);
     settle(&mut generation, tools.calls.as_ref(), &mut problems);
     let contrast = contrast(&mut fields, &mut problems);
+    let continues = continuing::read(&mut fields, last(&messages), &mut problems);
+    if continues {
+        let calls = tools.calls.as_ref();
+        continuing::check(&generation, calls, contrast.is_some(), &mut problems);
+    }
     let effort = fields.string("reasoning_effort", &mut problems);
     let template_arguments = template_arguments(&mut fields, effort, &mut problems);
     let logprobs = generation::chat_logprobs(&mut fields, &mut problems);
@@ -154,6 +164,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     let ignored = problems.check()?;
     Ok(ChatRequest {
         messages,
+        continues,
         tools: tools.described,
         calls: tools.calls,
         template_arguments,
@@ -164,6 +175,16 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         contrast,
         generation,
         ignored,
+    })
+}
+
+/// Returns the last message, as far as it matters where it is continued.
+fn last(messages: &[Message]) -> Option<continuing::Last<'_>> {
+    messages.last().map(|last| continuing::Last {
+        path: format!("messages[{}]", messages.len() - 1),
+        role: &last.role,
+        content: last.content.as_deref(),
+        calls: !last.tool_calls.is_empty(),
     })
 }
 
@@ -186,14 +207,13 @@ fn token_details(fields: &mut Fields, problems: &mut Problems) -> Option<TokenDe
 }
 
 /// Applies the choice of tools to the other fields: an answer that is a call has no content, so nothing
-/// constrains its content; and stopping early would cut a call.
+/// constrains its content, and a call ends where it is complete.
 pub(crate) fn settle(generation: &mut Generation, calls: Option<&Calls>, problems: &mut Problems) {
     let Some(calls) = calls else { return };
     if calls.mode != Mode::Auto {
         generation.constraint = None;
     }
-    generation.never_cut("a call of a tool", problems);
-    generation.may_end("a call of a tool", problems);
+    generation.ends_whole("a call of a tool", problems);
 }
 
 /// Refuses `token_healing` in a chat.
@@ -210,8 +230,6 @@ fn unsupported_fields(fields: &mut Fields, problems: &mut Problems) {
         ("audio", &[]),
         ("web_search_options", &[]),
         ("chat_template", &[]),
-        ("add_generation_prompt", &["true"]),
-        ("continue_final_message", &["false"]),
         ("echo", &["false"]),
         ("documents", &["[]"]),
         ("function_call", &["\"none\""]),
@@ -420,11 +438,15 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_text_could_cut_a_call() {
-        let body = format!(
-            r#"{{"model":"m","messages":[{{"role":"user","content":"x"}}],"tools":[{TOOL}],"stop":"}}"}}"#
-        );
-        let error = read(body.as_bytes()).expect_err("a contradiction");
-        assert_eq!(error.code(), "unsupported_parameter");
+    fn a_call_may_have_stops_and_no_weight_beside_them() {
+        let body = |more: &str| {
+            format!(
+                r#"{{"model":"m","messages":[{{"role":"user","content":"x"}}],"tools":[{TOOL}],"stop":"}}"{more}}}"#
+            )
+        };
+        let request = read(body("").as_bytes()).expect("a stop that is looked for");
+        assert_eq!(request.generation.stop.texts, ["}"]);
+        let error = read(body(r#","weights":true"#).as_bytes()).expect_err("a contradiction");
+        assert!(error.to_string().contains("weights"), "{error}");
     }
 }

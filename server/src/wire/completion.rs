@@ -94,7 +94,7 @@ fn healed(generation: &Generation, problems: &mut Problems) {
     let combined = [
         ("monitors", !generation.monitors.is_empty()),
         ("enum_scores", generation.enum_scores),
-        ("stop_token_ids", !generation.stop_tokens.is_empty()),
+        ("stop_token_ids", !generation.stop.tokens.is_empty()),
         ("ignore_eos", generation.ignore_eos),
     ];
     for (param, _) in combined.into_iter().filter(|(_, is_there)| *is_there) {

@@ -63,6 +63,35 @@ pub enum Kind {
     Extract(Spans),
 }
 
+/// How an answer is chosen among the choices of a question, if not by its probability. The methods and their
+/// names are SGLang's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// By the mean log-probability of its tokens.
+    TokenLengthNormalized,
+    /// By the log-probabilities of its tokens, one after the other.
+    GreedyTokenSelection,
+    /// By the mean difference of its tokens' log-probabilities to those without the prompt.
+    UnconditionalLikelihoodNormalized,
+}
+
+impl Method {
+    const ALL: [Self; 3] = [
+        Self::TokenLengthNormalized,
+        Self::GreedyTokenSelection,
+        Self::UnconditionalLikelihoodNormalized,
+    ];
+
+    /// Returns the name of the method in requests and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TokenLengthNormalized => "token_length_normalized",
+            Self::GreedyTokenSelection => "greedy_token_selection",
+            Self::UnconditionalLikelihoodNormalized => "unconditional_likelihood_normalized",
+        }
+    }
+}
+
 /// The kinds of questions by their names in requests.
 #[derive(Clone, Copy, Debug)]
 enum Word {
@@ -83,6 +112,8 @@ pub struct Question {
     pub instructions: String,
     /// The possible answers; for a predicate, yes and no; empty if the answers are spans of a text.
     pub options: Vec<Choice>,
+    /// The method by which one of several choices is chosen; if absent, it is the most probable.
+    pub method: Option<Method>,
 }
 
 /// A possible answer.
@@ -119,6 +150,15 @@ pub fn read(body: &[u8]) -> Result<DecisionsRequest, ApiError> {
         ("all", Tokenisations::All),
     ];
     let tokenisations = fields.word("tokenisations", &words, &mut problems);
+    if tokenisations == Some(Tokenisations::All) {
+        let methods = questions.iter().enumerate();
+        for (index, _) in methods.filter(|(_, question): &(usize, &Question)| question.method.is_some()) {
+            problems.invalid(
+                format!("questions[{index}].choices_method"),
+                "requires 'tokenisations': 'canonical', whose tokens it compares",
+            );
+        }
+    }
     let cache_salt = caching::salt(&mut fields, &mut problems);
     fields.ignore(&["prompt_cache_options", "safety_identifier", "metadata", "user"]);
     fields.finish(&mut problems);
@@ -150,6 +190,13 @@ fn question(path: &str, item: Value, problems: &mut Problems) -> Option<Question
     let word = fields.word("type", &kinds, problems)?;
     let name = fields.string("name", problems);
     let instructions = instructions(&mut fields, problems);
+    let method = match word {
+        Word::Choice => {
+            let words = Method::ALL.map(|method| (method.name(), method));
+            fields.word("choices_method", &words, problems)
+        }
+        _ => None,
+    };
     let (kind, options) = match word {
         Word::Predicate => {
             let options = ["yes", "no"].map(|text| option(json!(text), None));
@@ -171,6 +218,7 @@ fn question(path: &str, item: Value, problems: &mut Problems) -> Option<Question
         name,
         instructions,
         options,
+        method,
     })
 }
 

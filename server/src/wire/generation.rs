@@ -5,11 +5,13 @@ mod choose;
 mod contrast;
 mod drafts;
 mod effects;
+mod ending;
 mod filters;
 mod lossy;
 mod penalties;
 mod samples;
 mod schemas;
+mod stop;
 mod task;
 mod tilt;
 pub(in crate::wire) mod values;
@@ -29,13 +31,13 @@ pub use contrast::{Contrast, Other};
 pub use drafts::Drafts;
 pub use filters::Filters;
 pub use penalties::PenaltyScope;
+pub use stop::Stop;
 pub use task::Task;
 pub use tilt::Tilt;
+pub use values::token_id;
 
 /// The maximum of `n` and of `best_of`.
 const SAMPLES: i64 = 16;
-/// The maximum number of stop strings, and the maximum length of one in bytes.
-const STOPS: (usize, usize) = (4, 256);
 /// The maximum number of most likely tokens that are listed for each position.
 pub(super) const TOP_LOGPROBS: i64 = 20;
 
@@ -153,12 +155,8 @@ pub struct Generation {
     pub penalty_scope: Option<PenaltyScope>,
     /// The tokens whose logits are biased, each with the number that is added.
     pub logit_bias: Vec<(u32, f32)>,
-    /// The texts that end the output.
-    pub stop: Vec<String>,
-    /// `true` if the stop text stays in the output.
-    pub include_stop: bool,
-    /// The tokens that end the output.
-    pub stop_tokens: Vec<u32>,
+    /// The texts and tokens that stop the output.
+    pub stop: Stop,
     /// The options of the stream if the answer is streamed.
     pub stream: Option<StreamOptions>,
     /// The constraint that the output must obey.
@@ -262,11 +260,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
             .unwrap_or(0.0),
         penalty_scope: penalties::read(fields, problems),
         logit_bias: logit_bias(fields, problems),
-        stop: stop(fields, problems),
-        include_stop: fields
-            .boolean("include_stop_str_in_output", problems)
-            .unwrap_or(false),
-        stop_tokens: stop_tokens(fields, problems),
+        stop: Stop::read(fields, problems),
         stream: stream(fields, problems),
         constraint,
         monitors: constraint::monitors::read(fields, problems),
@@ -345,8 +339,7 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
     }
     if let Some(constraint) = &generation.constraint {
         let what = format!("the text of {}", constraint.param);
-        generation.never_cut(&what, problems);
-        generation.may_end(&what, problems);
+        generation.ends_whole(&what, problems);
     }
     let is_json = |constraint: &Constraint| matches!(constraint.source, Source::Schema(_));
     let may_be_json = generation.grammar_id.is_some() || generation.constraint.as_ref().is_some_and(is_json);
@@ -355,8 +348,7 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
         problems.invalid("stream_options.json_patch", message);
     }
     if generation.grammar_id.is_some() {
-        generation.never_cut("the text of grammar_id", problems);
-        generation.may_end("the text of grammar_id", problems);
+        generation.ends_whole("the text of grammar_id", problems);
         if let Some(constraint) = &generation.constraint {
             let message = format!(
                 "only one constraint is allowed; {} is another one",
@@ -396,9 +388,7 @@ impl Generation {
             frequency_penalty: 0.0,
             penalty_scope: None,
             logit_bias: Vec::new(),
-            stop: Vec::new(),
-            include_stop: false,
-            stop_tokens: Vec::new(),
+            stop: Stop::default(),
             stream: None,
             constraint: None,
             monitors: Vec::new(),
@@ -425,46 +415,6 @@ impl Generation {
     pub(crate) fn not_a_chat(&self, problems: &mut Problems) {
         if self.stream.is_some_and(|options| options.json_patch) {
             problems.unsupported("stream_options.json_patch", "requires a chat completion");
-        }
-    }
-
-    /// Refuses settings of where the output ends that cannot be honoured together.
-    fn check_end(&self, problems: &mut Problems) {
-        let is_local = matches!(&self.task, Task::Draw(law) if law.is_local());
-        if self.ignore_eos && !is_local {
-            problems.invalid(
-                "ignore_eos",
-                "requires law: local: the others are about texts that end",
-            );
-        }
-        let stops = [
-            ("stop", !self.stop.is_empty()),
-            ("stop_token_ids", !self.stop_tokens.is_empty()),
-        ];
-        for (param, _) in stops
-            .into_iter()
-            .filter(|(_, is_there)| *is_there && self.min_tokens > 0)
-        {
-            problems.invalid(param, "cannot be combined with min_tokens");
-        }
-    }
-
-    /// Refuses `ignore_eos` beside a text that ends where it is complete.
-    pub(crate) fn may_end(&self, what: &str, problems: &mut Problems) {
-        if self.ignore_eos {
-            let reason = format!("{what} ends where it is complete; min_tokens lets it grow");
-            problems.invalid("ignore_eos", reason);
-        }
-    }
-
-    /// Refuses the settings that could stop in the middle of a text that must be whole.
-    pub(crate) fn never_cut(&self, what: &str, problems: &mut Problems) {
-        let reason = format!("stopping early would cut {what}");
-        if !self.stop.is_empty() {
-            problems.unsupported("stop", reason.clone());
-        }
-        if !self.stop_tokens.is_empty() {
-            problems.unsupported("stop_token_ids", reason);
         }
     }
 }
@@ -537,41 +487,6 @@ fn stream(fields: &mut Fields, problems: &mut Problems) -> Option<StreamOptions>
         problems.invalid("stream_options", "requires stream: true");
     }
     streamed.then_some(options)
-}
-
-fn stop(fields: &mut Fields, problems: &mut Problems) -> Vec<String> {
-    let items = match fields.take("stop") {
-        None => return Vec::new(),
-        Some(Value::Array(items)) => items,
-        Some(one) => vec![one],
-    };
-    let texts: Vec<String> = items
-        .iter()
-        .filter_map(|item| item.as_str().map(str::to_owned))
-        .collect();
-    let fits = |text: &String| !text.is_empty() && text.len() <= STOPS.1;
-    if texts.len() != items.len() || texts.len() > STOPS.0 || !texts.iter().all(fits) {
-        let expected = format!("expected up to {} strings of 1 to {} bytes", STOPS.0, STOPS.1);
-        problems.invalid("stop", expected);
-        return Vec::new();
-    }
-    texts
-}
-
-fn stop_tokens(fields: &mut Fields, problems: &mut Problems) -> Vec<u32> {
-    let Some(items) = fields.array("stop_token_ids", problems) else {
-        return Vec::new();
-    };
-    let ids: Vec<u32> = items.iter().filter_map(token_id).collect();
-    if ids.len() != items.len() || ids.len() > 64 {
-        problems.invalid("stop_token_ids", "expected up to 64 token numbers");
-    }
-    ids
-}
-
-/// Reads a token id.
-pub fn token_id(value: &Value) -> Option<u32> {
-    value.as_u64().and_then(|id| u32::try_from(id).ok())
 }
 
 fn logit_bias(fields: &mut Fields, problems: &mut Problems) -> Vec<(u32, f32)> {

@@ -68,6 +68,7 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     let ignored = problems.check()?;
     let chat = ChatRequest {
         messages,
+        continues: false,
         tools: tools.described,
         calls: tools.calls,
         template_arguments,
@@ -116,7 +117,7 @@ fn one_constraint(
         problems.invalid(format.param.clone(), message);
     }
     generation.constraint = Some(format);
-    generation.never_cut("the text of text.format", problems);
+    generation.ends_whole("the text of text.format", problems);
 }
 
 fn reasoning(fields: &mut Fields, problems: &mut Problems) -> Map<String, Value> {

@@ -304,3 +304,134 @@ fn the_same_question_gets_the_same_numbers() {
         decide(&service, "x", question)
     );
 }
+
+/// The log-probability of each byte of a text where the script wants another text, where `None` wants the
+/// letter `a` for ever.
+fn script_logs(text: &str, wanted: Option<&str>) -> Vec<f64> {
+    let log = |(place, byte): (usize, u8)| {
+        let next = wanted.map_or(Some(b'a'), |wanted| wanted.as_bytes().get(place).copied());
+        let logit = |token: usize| match token {
+            _ if next.map_or(257, usize::from) == token => 20.0_f64,
+            34 | 93 | 125 => 2.0,
+            257 => 1.0,
+            _ => 0.0,
+        };
+        let sum: f64 = (0..259).map(|token| logit(token).exp()).sum();
+        logit(usize::from(byte)) - sum.ln()
+    };
+    text.bytes().enumerate().map(log).collect()
+}
+
+/// The answer to a question that is answered by a method.
+fn chosen(service: &Service, said: &str, texts: &[&str], method: &str) -> Value {
+    let choices: Vec<Value> = texts.iter().map(|text| json!({"value": text})).collect();
+    let question = json!({"type": "choice", "name": "q", "instructions": format!("echo {said}"),
+        "choices": choices, "choices_method": method});
+    let answer = decide(service, "x", json!([question])).remove(0);
+    assert_eq!(
+        (&answer["choices_method"], &answer["name"]),
+        (&json!(method), &json!("q"))
+    );
+    answer
+}
+
+fn close(logs: &Value, expected: &[f64]) {
+    let logs = logs.as_array().expect("logs").iter();
+    let logs: Vec<f64> = logs.filter_map(Value::as_f64).collect();
+    let mut pairs = logs.iter().zip(expected);
+    let is_close = pairs.all(|(log, expected)| (log - expected).abs() < 1e-4);
+    assert!(logs.len() == expected.len() && is_close, "{logs:?} {expected:?}");
+}
+
+/// The scripted model is computed anew here, token by token: a token for each byte.
+#[test]
+fn choices_are_chosen_by_the_means_of_their_tokens() {
+    let service = Service::start();
+    let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
+    for (said, texts) in [
+        ("banana", &["blue", "banana", "ba"][..]),
+        ("no", &["aaaaaa", "nope", "nnnn", "b"]),
+        ("aab", &["aac", "aab", "aabcc", "a"]),
+    ] {
+        // What the script says goes on with the words of the question.
+        let list: String = texts.iter().map(|text| format!("\n- {text}")).collect();
+        let wanted = format!("{said}\n\nAnswer with one of:{list}");
+        let logs: Vec<Vec<f64>> = texts
+            .iter()
+            .map(|text| script_logs(text, Some(&wanted)))
+            .collect();
+        let mut without: Vec<Vec<f64>> = texts.iter().map(|text| script_logs(text, None)).collect();
+        without.iter_mut().for_each(|logs| logs[0] = 0.0);
+        let zipped = logs.iter().zip(&without);
+        let differences: Vec<Vec<f64>> = zipped
+            .map(|(with, without)| with.iter().zip(without).map(|(a, b)| a - b).collect())
+            .collect();
+        for (method, compared) in [
+            ("token_length_normalized", &logs),
+            ("unconditional_likelihood_normalized", &differences),
+        ] {
+            let answer = chosen(&service, said, texts, method);
+            let scores: Vec<f64> = compared.iter().map(|logs| mean(logs)).collect();
+            let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let best = scores.iter().position(|&score| score == most);
+            assert_eq!(answer["choice"], texts[best.expect("a best one")], "{answer}");
+            let entries = answer["scores"].as_array().expect("a list");
+            for (place, entry) in entries.iter().enumerate() {
+                assert_eq!(entry["value"], texts[place]);
+                close(&json!([entry["score"]]), &[scores[place]]);
+                close(&entry["token_logprobs"], &logs[place]);
+                if method == "unconditional_likelihood_normalized" {
+                    close(&entry["unconditional_token_logprobs"], &without[place]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn choices_are_chosen_token_by_token() {
+    let service = Service::start();
+    let chosen = |said: &str, texts: &[&str]| {
+        let answer = chosen(&service, said, texts, "greedy_token_selection");
+        assert!(answer["scores"][0].get("score").is_none(), "{answer}");
+        answer["choice"].as_str().map(str::to_owned)
+    };
+    // `banana` goes on as well as it begins, and `bx` does not.
+    assert_eq!(
+        chosen("banana", &["bx", "banana", "c"]).as_deref(),
+        Some("banana")
+    );
+    // The first token decides.
+    assert_eq!(chosen("ab", &["ax", "b"]).as_deref(), Some("ax"));
+}
+
+#[test]
+fn a_method_needs_choices_in_canonical_tokens() {
+    let service = Service::start();
+    let ask = |question: Value, more: Value| {
+        let mut body = json!({"model": "m", "input": "x", "questions": [question]});
+        body.as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().expect("an object").clone());
+        service.post("/v1/decisions", &body.to_string())
+    };
+    let choice = |method: &str| {
+        json!({"type": "choice", "instructions": "q", "choices": [{"value": "a"}, {"value": "b"}],
+               "choices_method": method})
+    };
+    for answer in [
+        ask(choice("greedy_token_selection"), json!({"tokenisations": "all"})),
+        ask(choice("longest"), json!({})),
+        ask(
+            json!({"type": "predicate", "instructions": "q", "choices_method": "greedy_token_selection"}),
+            json!({}),
+        ),
+    ] {
+        let error = answer.json()["error"].clone();
+        assert_eq!(
+            (answer.status, &error["param"]),
+            (400, &json!("questions[0].choices_method")),
+            "{error}"
+        );
+    }
+}

@@ -89,10 +89,6 @@ fn what_is_not_honoured_is_refused() {
         (json!({"prompt_logprobs": 1}), "prompt_logprobs"),
         (json!({"modalities": ["text", "audio"]}), "modalities"),
         (json!({"output_schema": {}}), "output_schema"),
-        (
-            json!({"response_format": {"type": "json_object"}, "stop": "x"}),
-            "stop",
-        ),
     ];
     for (more, param) in table {
         refused(&service, more, "unsupported_parameter", param);

@@ -22,6 +22,8 @@ pub struct OutputFormat {
     pub readers: Arc<[Option<ArgumentReader>]>,
     /// `true` if the text outside calls and tags is free.
     pub has_free_text: bool,
+    /// The content before the answers, which the prompt ends with.
+    pub(super) begun: String,
 }
 
 impl OutputFormat {
@@ -35,6 +37,7 @@ impl OutputFormat {
             calls: language.calls.clone(),
             frames: language.frames(),
             has_free_text: language.has_free_text(),
+            begun: String::new(),
         }
     }
 

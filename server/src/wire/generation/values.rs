@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::wire::fields::{Fields, Problems};
 
 /// Reads `max_completion_tokens`, which takes precedence, or the older `max_tokens`.
@@ -35,6 +37,11 @@ pub(in crate::wire) fn seed(fields: &mut Fields, problems: &mut Problems) -> Opt
 pub(in crate::wire) fn timeout(fields: &mut Fields, problems: &mut Problems) -> Option<Duration> {
     let millis = fields.integer("timeout_ms", 1, 86_400_000, problems);
     millis.map(|millis| Duration::from_millis(millis.unsigned_abs()))
+}
+
+/// Reads a token id.
+pub fn token_id(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|id| u32::try_from(id).ok())
 }
 
 /// Reads the priority, which defaults to zero.
