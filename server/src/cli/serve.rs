@@ -113,7 +113,13 @@ pub fn run(args: Args) -> Outcome {
         .with_callbacks(callbacks)
         .with_tool_format(args.tool_format)
         .sharing_grammars(args.access.share_grammars);
-    let app = Arc::new(AppState::new(Arc::new(served), settings));
+    let app = AppState::new(Arc::new(served), settings);
+    let app = Arc::new(app.map_err(|error| {
+        Failure::Unable(format!(
+            "no thread for the preparation of requests: {}",
+            reason(&error)
+        ))
+    })?);
     let served = app.clone();
     let address = address(&listener, socket.as_ref(), listening.tls.is_some())?;
     let serving = serve(

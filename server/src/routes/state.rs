@@ -103,18 +103,21 @@ pub struct AppState {
 
 impl AppState {
     /// Creates the state of a server for this model.
-    pub fn new(served: Arc<ServedModel>, settings: Settings) -> Self {
+    ///
+    /// # Errors
+    /// Fails if the operating system has no thread left.
+    pub fn new(served: Arc<ServedModel>, settings: Settings) -> std::io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8));
-        keep_grammars_small(&served);
-        Self {
+        keep_grammars_small(&served)?;
+        Ok(Self {
             served,
             bodies: Arc::new(Bodies::new(settings.bodies)),
             streams: Arc::new(Streams::new(settings.keeping)),
             settings,
-            threads: Pool::new(cores, LONG_PREPARES).watched(SLICE),
+            threads: Pool::new(cores, LONG_PREPARES)?.watched(SLICE)?,
             in_flight: Arc::default(),
             closing: AtomicBool::new(false),
-        }
+        })
     }
 
     /// Returns how many requests are being answered.
@@ -189,7 +192,7 @@ pub(super) struct RequestId(pub(super) String);
 
 /// Starts a thread that weighs the grammars from time to time, as long as the model is served: the memory to
 /// which a few requests have grown a grammar is freed even if no others follow.
-fn keep_grammars_small(served: &Arc<ServedModel>) {
+fn keep_grammars_small(served: &Arc<ServedModel>) -> std::io::Result<()> {
     let served = Arc::downgrade(served);
     let look = move || {
         while let Some(served) = served.upgrade() {
@@ -199,5 +202,5 @@ fn keep_grammars_small(served: &Arc<ServedModel>) {
         }
     };
     let thread = std::thread::Builder::new().name("lexiform-weigh".to_owned());
-    thread.spawn(look).expect("the operating system has threads");
+    thread.spawn(look).map(drop)
 }

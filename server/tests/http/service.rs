@@ -111,7 +111,7 @@ impl Service {
         settings: Settings,
         tls: Option<rustls::ServerConfig>,
     ) -> Self {
-        let app = Arc::new(AppState::new(Arc::new(served), settings));
+        let app = Arc::new(AppState::new(Arc::new(served), settings).expect("threads"));
         let (sender, receiver) = std::sync::mpsc::channel();
         let shared = app.clone();
         let thread = std::thread::spawn(move || {
