@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use lexiform_engine::{Options, OptionsError, Reporting, Request, Sampling, Weigh, Weighed};
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use crate::answer::responses::responses_usage;
 use crate::grammars::interest::Interest;
@@ -208,7 +209,7 @@ impl Weighing<'_> {
 /// Asks all questions and returns the whole answer with the tokens that it used.
 ///
 /// # Errors
-/// Fails if the engine cannot accept a request, or failed.
+/// Fails if the engine cannot accept a request, or failed, or if the time of an answer is over.
 pub async fn answer(
     served: &ServedModel,
     asked: Vec<Questionnaire>,
@@ -219,7 +220,7 @@ pub async fn answer(
         .into_iter()
         .map(|asked| (asked.question, asked.request))
         .unzip();
-    let weighed = weigh(served, requests, &mut usage).await?;
+    let weighed = weigh(served, requests, Instant::now(), &mut usage).await?;
     let answers = questions.iter().zip(&weighed);
     let answers: Vec<Value> = answers
         .map(|(question, weighed)| told(question, weighed))
