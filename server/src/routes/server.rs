@@ -143,7 +143,7 @@ async fn around(
         begun: Instant::now(),
         id: request_id(&request),
         // This makes it possible to find the lines of the log from a trace.
-        trace: Parent::of(request.headers()).map(|parent| parent.trace),
+        trace: Parent::of(request.headers()).map(|parent| parent.trace.to_string()),
         method: request.method().clone(),
         path: request.path().to_owned(),
         origin: app.settings.cors.allowed(request.headers()),

@@ -14,7 +14,7 @@ use crate::operate::clients::{self, Clients};
 use crate::operate::cors::Cors;
 use crate::operate::keys::{Key, Keys};
 use crate::operate::lines::Lines;
-use crate::operate::traces::{Recording, Traces};
+use crate::operate::traces::Traces;
 use crate::request::body::{Bodies, BodyLimits};
 use crate::wire::error::ApiError;
 
@@ -151,10 +151,8 @@ impl AppState {
             audit.refused(&asked, key.map(|key| key.name.as_str()), error.code());
         })?;
         let account = Account::open(audit.clone(), self.in_flight.clone(), permit, &asked);
-        Ok(match self.settings.traces.is_wanted() {
-            true => account.traced(self.settings.traces.clone(), Recording::begin(request.headers())),
-            false => account,
-        })
+        let traces = &self.settings.traces;
+        Ok(account.traced(traces.clone(), traces.begin(request.headers())))
     }
 
     /// Stops accepting requests; running ones may end.
