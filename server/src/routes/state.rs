@@ -1,11 +1,11 @@
 //! The state that all handlers share, and its settings.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::{HttpMessage as _, HttpRequest};
 use lexiform_engine::Pool;
+use tokio_util::sync::CancellationToken;
 
 use crate::answer::resume::{ResumeLimits, Streams};
 use crate::model::served::ServedModel;
@@ -98,7 +98,7 @@ pub struct AppState {
     /// The threads that prepare requests.
     pub threads: Pool,
     in_flight: Arc<InFlight>,
-    closing: AtomicBool,
+    closing: CancellationToken,
 }
 
 impl AppState {
@@ -116,7 +116,7 @@ impl AppState {
             settings,
             threads: Pool::new(cores, LONG_PREPARES)?.watched(SLICE)?,
             in_flight: Arc::default(),
-            closing: AtomicBool::new(false),
+            closing: CancellationToken::new(),
         })
     }
 
@@ -157,7 +157,12 @@ impl AppState {
 
     /// Stops accepting requests; running ones may end.
     pub fn close(&self) {
-        self.closing.store(true, Ordering::Release);
+        self.closing.cancel();
+    }
+
+    /// Returns the signal that requests are not accepted any more.
+    pub fn closing(&self) -> &CancellationToken {
+        &self.closing
     }
 
     /// Stops accepting requests, waits until the running ones have ended, and ends the rest when the time is
@@ -176,7 +181,7 @@ impl AppState {
     /// # Errors
     /// Fails if the server is shutting down, or if its engine has stopped.
     pub fn check_open(&self) -> Result<(), ApiError> {
-        let open = !self.closing.load(Ordering::Acquire) && self.served.engine().stats().alive;
+        let open = !self.closing.is_cancelled() && self.served.engine().stats().alive;
         if open {
             Ok(())
         } else {
