@@ -67,8 +67,8 @@ impl<'a> PromptTokenizer<'a> {
         }
     }
 
-    /// Creates a tokenizer of a text whose tokens a client requests. It may have more tokens than the context,
-    /// but not more bytes than a prompt.
+    /// Creates a tokenizer of a text whose tokens a client requests. It may have more tokens than the
+    /// context, but not more bytes than a prompt.
     pub fn of_text(served: &'a ServedModel, param: &'static str, interest: &'a Interest) -> Self {
         Self {
             tokenizer: &served.text().tokenizer,

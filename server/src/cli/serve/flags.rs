@@ -194,10 +194,10 @@ pub(super) struct Logs {
     /// SIGHUP opens it again
     #[arg(long, env = "LEXIFORM_AUDIT_LOG", value_name = "FILE")]
     pub(super) audit_log: Option<PathBuf>,
-    /// A collector of traces, as http://127.0.0.1:4318 or https://collector:4318: OTLP over HTTP. The trace of
-    /// a request has the times of preparation, compilation, queueing, prefill and decoding; it continues the
-    /// trace of its traceparent, unless that is not sampled. OpenTelemetry's variables (OTEL_*) set the rest,
-    /// such as headers and certificates
+    /// A collector of traces, as http://127.0.0.1:4318 or https://collector:4318: OTLP over HTTP. The trace
+    /// of a request has the times of preparation, compilation, queueing, prefill and decoding; it continues
+    /// the trace of its traceparent, unless that is not sampled. OpenTelemetry's variables (OTEL_*) set the
+    /// rest, such as headers and certificates
     #[arg(long, env = "LEXIFORM_OTLP_ENDPOINT", value_name = "URL")]
     pub(super) otlp_endpoint: Option<Endpoint>,
     /// Send the metrics to the collector, too, once a minute
