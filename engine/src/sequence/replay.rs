@@ -78,7 +78,7 @@ mod tests {
         let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Text, "a")], &[]).unwrap());
         let source = lexiform::Source::Regex("a*");
         let (grammar, _) = lexiform::compile(source, &vocabulary, &lexiform::Options::default()).unwrap();
-        let bounds = Finder::default().bounds(&grammar, grammar.start(), None).unwrap();
+        let bounds = Finder::default().bounds(&grammar, grammar.start(), (None, false)).unwrap();
         let at = (grammar.start(), &bounds);
         let mut replay = Replay::default();
         for (position, token) in [7, 8, 9].into_iter().enumerate() {
