@@ -191,8 +191,7 @@ impl Engine {
         decoder.publish();
         let thread = std::thread::Builder::new().name("lexiform-decode".to_string());
         let spawned = thread.spawn(move || decoder.run());
-        let spawned = spawned
-            .map_err(|error| EngineError::Config(format!("no thread for the decode loop: {error}")))?;
+        let spawned = spawned.map_err(EngineError::no_thread("the decode loop"))?;
         *shared.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(spawned);
         Ok(Engine { commands, shared })
     }

@@ -160,12 +160,30 @@ pub enum EngineError {
     /// The configuration cannot work with this model.
     #[error("the engine cannot start: {0}")]
     Config(String),
+    /// The operating system has no thread left for the engine.
+    #[error(
+        "the engine cannot start: no thread for {purpose} ({reason}); allow the process more threads or memory"
+    )]
+    NoThread {
+        /// What the thread is for.
+        purpose: &'static str,
+        /// The reason of the operating system.
+        reason: String,
+    },
     /// The engine was stopped, or died of repeated panics.
     #[error("the engine has stopped")]
     Stopped,
 }
 
 impl EngineError {
+    /// Returns a function that reports that there is no thread for this purpose.
+    pub(crate) fn no_thread(purpose: &'static str) -> impl Fn(std::io::Error) -> Self {
+        move |error| EngineError::NoThread {
+            purpose,
+            reason: error.to_string(),
+        }
+    }
+
     /// Returns `true` if an answer of a search failed only because there are fewer texts than answers: the
     /// others are texts.
     pub fn found_others(&self) -> bool {

@@ -11,6 +11,7 @@ pub mod digest;
 pub mod keys;
 pub mod lines;
 pub mod metrics;
+pub mod otlp;
 pub mod process;
 pub mod random;
 pub mod socket;

@@ -28,6 +28,8 @@ use crate::wire::error::ApiError;
 /// The maximum number of JSON values in a body. Each takes about a hundred bytes once it is read, and in the
 /// text no more than two.
 const VALUES: usize = 1 << 19;
+/// The maximum number of arrays and objects in a body that are inside each other: `serde_json` reads no more.
+const NESTING: usize = 127;
 
 /// Returns an upper bound for the number of JSON values in a text: the number of commas and opening brackets,
 /// plus one.
@@ -70,6 +72,11 @@ pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
                 "The body must be a JSON object, not {found}."
             )))
         }
+        Err(error) if error.to_string().starts_with("recursion limit") => Err(ApiError::malformed(format!(
+            "The body nests too deeply at line {} column {}; the limit json_nesting is {NESTING}.",
+            error.line(),
+            error.column()
+        ))),
         Err(error) => Err(ApiError::malformed(format!(
             "The body is not valid JSON: {error}."
         ))),
@@ -79,6 +86,17 @@ pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_that_nests_too_deeply_is_told_the_limit() {
+        let nested = |lists: usize| format!("{{\"a\":{}{}}}", "[".repeat(lists), "]".repeat(lists));
+        assert!(object(nested(NESTING - 1).as_bytes()).is_ok());
+        let refused = object(nested(NESTING).as_bytes()).expect_err("one more");
+        assert!(
+            refused.to_string().contains("the limit json_nesting is 127"),
+            "{refused}"
+        );
+    }
 
     #[test]
     fn values_are_counted_before_they_are_read() {

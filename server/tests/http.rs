@@ -51,6 +51,8 @@ mod grammars;
 mod growing;
 #[path = "http/healing.rs"]
 mod healing;
+#[path = "http/http2.rs"]
+mod http2;
 #[path = "http/isolation.rs"]
 mod isolation;
 #[path = "http/laws.rs"]

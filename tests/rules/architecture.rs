@@ -434,7 +434,11 @@ const SERIALIZERS: [&str; 5] = [
 ];
 
 /// What asks others over HTTP.
-const HTTP_CLIENTS: [&str; 2] = ["cli/src/eval/generate", "server/src/operate/callbacks"];
+const HTTP_CLIENTS: [&str; 3] = [
+    "cli/src/eval/generate",
+    "server/src/operate/callbacks",
+    "server/src/operate/otlp",
+];
 
 #[test]
 fn http_and_json_stay_in_their_rooms() {

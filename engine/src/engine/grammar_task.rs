@@ -72,15 +72,19 @@ pub(crate) struct GrammarTasks {
 impl GrammarTasks {
     /// Creates the tasks with `threads` threads, and at most `most_relieved` more to replace threads that
     /// masks hold up.
+    ///
+    /// # Errors
+    /// Fails if there is no thread left.
     pub(crate) fn new(
         (threads, most_relieved): (usize, usize),
         finder: Finder,
         drafters: Drafters,
         meters: Arc<Meters>,
-    ) -> Self {
+    ) -> Result<Self, EngineError> {
         let (sender, replies) = channel();
-        GrammarTasks {
-            pool: Pool::new(threads, most_relieved),
+        let pool = Pool::new(threads, most_relieved);
+        Ok(GrammarTasks {
+            pool: pool.map_err(EngineError::no_thread("masks"))?,
             finder,
             drafters: Arc::new(drafters),
             meters,
@@ -89,7 +93,7 @@ impl GrammarTasks {
             started: 0,
             least: 0.0,
             odds: Odds::default(),
-        }
+        })
     }
 
     /// Returns what grammar work needs to know about a sequence.

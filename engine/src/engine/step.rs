@@ -139,7 +139,7 @@ impl Core {
                 finder,
                 drafters,
                 meters.clone(),
-            ),
+            )?,
             columns,
             scheduler: Scheduler::new(Policy::new(config.drafting)),
             jobs: HashMap::new(),

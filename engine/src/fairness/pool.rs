@@ -59,6 +59,8 @@ struct PoolShared {
     watch: Condvar,
     threads: usize,
     most_relieved: usize,
+    /// The bytes of the stack of each thread; `None` for the default.
+    stack: Option<usize>,
     /// The number of workers started so far, which numbers them.
     hired: AtomicU64,
 }
@@ -115,7 +117,14 @@ impl Pool {
     /// Creates a pool of `threads` threads for short tasks and as many for long ones, with at most
     /// `most_relieved` workers that have been relieved and are still in their task. With no threads, a task
     /// runs on the thread that starts it.
-    pub fn new(threads: usize, most_relieved: usize) -> Self {
+    ///
+    /// # Errors
+    /// Fails if the operating system has no thread left.
+    pub fn new(threads: usize, most_relieved: usize) -> std::io::Result<Self> {
+        Self::with_stacks(threads, most_relieved, None)
+    }
+
+    fn with_stacks(threads: usize, most_relieved: usize, stack: Option<usize>) -> std::io::Result<Self> {
         let shared = Arc::new(PoolShared {
             state: Mutex::default(),
             short: Condvar::new(),
@@ -123,14 +132,17 @@ impl Pool {
             watch: Condvar::new(),
             threads,
             most_relieved,
+            stack,
             hired: AtomicU64::new(0),
         });
+        // Threads that were started before one could not be end with this value.
+        let pool = Pool(shared);
         for _ in 0..threads {
-            shared.hire().expect("the operating system has threads");
-            let for_long = shared.clone();
-            std::thread::spawn(move || for_long.work_long());
+            pool.0.hire()?;
+            let for_long = pool.0.clone();
+            pool.0.spawn(move || for_long.work_long())?;
         }
-        Pool(shared)
+        Ok(pool)
     }
 
     /// Starts a task.
@@ -161,11 +173,13 @@ impl Pool {
 
     /// Adds a thread that relieves workers which were held up for longer than `after`, so that no caller has
     /// to.
-    #[must_use]
-    pub fn watched(self, after: Duration) -> Self {
+    ///
+    /// # Errors
+    /// Fails if the operating system has no thread left.
+    pub fn watched(self, after: Duration) -> std::io::Result<Self> {
         let shared = self.0.clone();
-        std::thread::spawn(move || shared.watch(after));
-        self
+        self.0.spawn(move || shared.watch(after))?;
+        Ok(self)
     }
 }
 
@@ -192,8 +206,16 @@ impl PoolShared {
     fn hire(self: &Arc<Self>) -> std::io::Result<()> {
         let number = self.hired.fetch_add(1, Ordering::Relaxed);
         let shared = self.clone();
-        let work = move || shared.work_short(number);
-        std::thread::Builder::new().spawn(work).map(drop)
+        self.spawn(move || shared.work_short(number))
+    }
+
+    fn spawn(&self, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+        let thread = std::thread::Builder::new();
+        let thread = match self.stack {
+            Some(bytes) => thread.stack_size(bytes),
+            None => thread,
+        };
+        thread.spawn(work).map(drop)
     }
 
     fn relieve(self: &Arc<Self>, after: Duration) {
@@ -328,6 +350,21 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, Sender, channel};
 
+    fn pool(threads: usize, most_relieved: usize) -> Pool {
+        Pool::new(threads, most_relieved).expect("threads")
+    }
+
+    /// Guards against a service that panics where the system has no thread left: no address space has room
+    /// for these stacks.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn threads_that_cannot_be_started_are_an_error() {
+        assert!(Pool::with_stacks(2, 8, Some(1 << 60)).is_err());
+        assert!(
+            Pool::with_stacks(0, 8, Some(1 << 60)).is_ok_and(|pool| pool.watched(Duration::ZERO).is_err())
+        );
+    }
+
     /// Starts a task that reports when it begins, and ends on a message.
     fn held(pool: &Pool, owner: &str, length: Length) -> (Receiver<()>, Sender<()>) {
         let ((begun, begins), (end, ends)) = (channel(), channel());
@@ -347,7 +384,7 @@ mod tests {
 
     #[test]
     fn owners_take_turns() {
-        let pool = Pool::new(1, 8);
+        let pool = pool(1, 8);
         for length in [Length::Short, Length::Long] {
             let (begun, end) = held(&pool, "a", length);
             begun.recv().expect("it begins");
@@ -367,7 +404,7 @@ mod tests {
     /// However many tasks turn out to be long, the tasks that wait are served.
     #[test]
     fn a_worker_that_is_held_up_is_relieved() {
-        let pool = Pool::new(1, 64);
+        let pool = pool(1, 64);
         let held: Vec<_> = (0..20)
             .map(|owner: u32| held(&pool, &owner.to_string(), Length::Short))
             .collect();
@@ -390,7 +427,8 @@ mod tests {
 
     #[test]
     fn a_watched_pool_relieves_by_itself_and_long_tasks_hold_nobody_up() {
-        let pool = Pool::new(1, 8).watched(Duration::from_millis(1));
+        let pool = pool(1, 8).watched(Duration::from_millis(1));
+        let pool = pool.expect("a thread");
         let held = [Length::Long, Length::Short].map(|length| held(&pool, "a", length));
         held.iter()
             .for_each(|(begun, _)| begun.recv().expect("it begins"));
@@ -402,7 +440,7 @@ mod tests {
     /// However many tasks an owner brings, they hold up one worker.
     #[test]
     fn an_owner_that_holds_a_worker_up_waits_for_itself() {
-        let pool = Pool::new(1, 8);
+        let pool = pool(1, 8);
         let holding: Vec<_> = (0..5).map(|_| held(&pool, "a", Length::Short)).collect();
         holding[0].0.recv().expect("it begins");
         let (to, done) = channel();
@@ -430,7 +468,7 @@ mod tests {
     #[test]
     fn a_panic_ends_its_task_alone_and_without_threads_tasks_run_at_once() {
         for threads in [0, 1] {
-            let pool = Pool::new(threads, 8);
+            let pool = pool(threads, 8);
             pool.start(None, Length::Short, Box::new(|| panic!("the test says so")));
             let (to, done) = channel();
             note(&pool, "a", Length::Short, 1, &to);

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use lexiform_engine::{Options, OptionsError, Reporting, Request, Sampling, Weigh, Weighed};
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use self::methods::TokenTrees;
 use crate::answer::responses::responses_usage;
@@ -257,7 +258,7 @@ impl Weighing<'_> {
 /// Asks all questions and returns the whole answer with the tokens that it used.
 ///
 /// # Errors
-/// Fails if the engine cannot accept a request, or failed.
+/// Fails if the engine cannot accept a request, or failed, or if the time of an answer is over.
 pub async fn answer(
     served: &ServedModel,
     asked: Vec<Questionnaire>,
@@ -267,7 +268,7 @@ pub async fn answer(
     let mut asked = asked;
     let requests = asked.iter_mut().flat_map(|asked| asked.requests.drain(..));
     let requests: Vec<Request> = requests.collect();
-    let weighed = weigh(served, requests, &mut usage).await?;
+    let weighed = weigh(served, requests, Instant::now(), &mut usage).await?;
     let mut left = &weighed[..];
     let answer = |asked: &Questionnaire| {
         let (own, others) = left.split_at(asked.count().min(left.len()));

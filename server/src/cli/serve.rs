@@ -22,11 +22,13 @@ use crate::operate::audit::Audit;
 use crate::operate::clients::Clients;
 use crate::operate::cors::Cors;
 use crate::operate::keys::Keys;
+use crate::operate::otlp::{self, Environment, Export};
 use crate::operate::process;
 use crate::operate::socket::SocketFile;
 use crate::operate::supervisor::Supervisor;
 use crate::operate::traces::Traces;
 use crate::request::body::BodyLimits;
+use crate::routes::operations::exposition;
 use crate::routes::server::{self, Listener, Listening};
 use crate::routes::state::{AppState, Offered, Settings};
 use flags::{Access, Limits, Logs, Place};
@@ -96,7 +98,12 @@ pub fn run(args: Args) -> Outcome {
     let (listener, socket) = listen(&args.place)?;
     let metrics = args.access.metrics_address.as_deref();
     let metrics = metrics.map(|address| bind(address, address)).transpose()?;
-    let settings = settings(&args, &output)?;
+    let export = export(&args.logs)?;
+    let traces = export
+        .traces
+        .map(|traces| Traces::to(traces, export.service.clone()));
+    let traces = traces.transpose().map_err(no_thread("traces"))?;
+    let settings = settings(&args, &output, traces.unwrap_or_default())?;
     let tls = Tls::read(&args.access).map_err(|error| Failure::message(format!("TLS: {error}")))?;
     let callbacks = args.callbacks.read()?;
     let listening = Listening {
@@ -113,7 +120,13 @@ pub fn run(args: Args) -> Outcome {
         .with_callbacks(callbacks)
         .with_tool_format(args.tool_format)
         .sharing_grammars(args.access.share_grammars);
-    let app = Arc::new(AppState::new(Arc::new(served), settings));
+    let app = AppState::new(Arc::new(served), settings);
+    let app = Arc::new(app.map_err(no_thread("the preparation of requests"))?);
+    let told = app.clone();
+    let metrics_sent = export
+        .metrics
+        .map(|metrics| otlp::periodic::Metrics::start(metrics, export.service, move || exposition(&told)));
+    let metrics_sent = metrics_sent.transpose().map_err(no_thread("metrics"))?;
     let served = app.clone();
     let address = address(&listener, socket.as_ref(), listening.tls.is_some())?;
     let serving = serve(
@@ -125,9 +138,26 @@ pub fn run(args: Args) -> Outcome {
     let ended = actix_web::rt::System::new().block_on(serving);
     // Answers that did not end in time may still be running.
     served.served.engine().stop();
+    if let Some(sent) = metrics_sent {
+        sent.close();
+    }
     served.settings.audit.flush();
     ended.map_err(|error| Failure::Unable(format!("the server failed: {error}")))?;
     Ok(Code::Fine)
+}
+
+/// Reads where traces and metrics are sent.
+fn export(logs: &Logs) -> Result<Export, Failure> {
+    let flags = otlp::Flags {
+        endpoint: logs.otlp_endpoint.as_ref(),
+        metrics: logs.otlp_metrics,
+    };
+    Export::read(flags, &Environment::of_process()).map_err(|error| Failure::message(error.to_string()))
+}
+
+/// Returns a function that reports that the operating system has no thread for this.
+fn no_thread(purpose: &str) -> impl Fn(std::io::Error) -> Failure {
+    move |error| Failure::Unable(format!("no thread for {purpose}: {}", reason(&error)))
 }
 
 /// Listens on the address, or on the socket file, which lasts as long as the second value.
@@ -172,7 +202,7 @@ fn patience(limits: &Limits) -> RequestLimits {
     .preparing(limits.compile_queue)
 }
 
-fn settings(args: &Args, output: &Output) -> Result<Settings, Failure> {
+fn settings(args: &Args, output: &Output, traces: Traces) -> Result<Settings, Failure> {
     let keys = args.access.api_keys.as_deref().map(Keys::read).transpose();
     let keys = keys.map_err(|error| Failure::message(error.to_string()))?;
     let audit = match &args.logs.audit_log {
@@ -182,9 +212,6 @@ fn settings(args: &Args, output: &Output) -> Result<Settings, Failure> {
             source,
         })?,
     };
-    let traces = args.logs.otlp_endpoint.clone().map(Traces::to).transpose();
-    let traces = traces.map_err(|error| Failure::message(format!("no thread for traces: {error}")))?;
-    let traces = traces.unwrap_or_default();
     let connections = process::connections(args.limits.connections, process::open_files());
     Ok(Settings {
         body_limit: args.limits.body_limit,

@@ -40,7 +40,10 @@ pub struct Running {
     tickets: Vec<Option<Ticket>>,
     limits: RequestLimits,
     kind: RequestKind,
+    /// When the time for the answer began.
     begun: Instant,
+    /// When the time for queueing began.
+    submitted: Instant,
     /// The room in the queue, held until the first token, or until the request is known to be in a pass.
     line: Option<Place>,
     timer: Pin<Box<Sleep>>,
@@ -53,6 +56,19 @@ impl Running {
     /// # Errors
     /// Fails if the engine refuses one of them, or if the queue is full.
     pub fn start(engine: &Engine, requests: Vec<Request>, limits: RequestLimits) -> Result<Self, ApiError> {
+        Self::start_as_part(engine, requests, limits, Instant::now())
+    }
+
+    /// The same for a part of an answer whose time began earlier.
+    ///
+    /// # Errors
+    /// Fails like [`start`](Self::start).
+    pub fn start_as_part(
+        engine: &Engine,
+        requests: Vec<Request>,
+        limits: RequestLimits,
+        begun: Instant,
+    ) -> Result<Self, ApiError> {
         let tokens = requests.iter().map(|request| request.prompt.tokens.len()).sum();
         let owner = requests.first().and_then(|request| request.limits.owner.clone());
         let line = Some(limits.wait_in_line(&owner, tokens)?);
@@ -61,7 +77,7 @@ impl Running {
             .any(|request| matches!(request.task, Task::Search { .. }));
         let (sender, events) = unbounded_channel();
         let mut tickets = Vec::with_capacity(requests.len());
-        let begun = Instant::now();
+        let submitted = Instant::now();
         for mut request in requests {
             request.limits.deadline = Some((begun + limits.answer).into_std());
             let first = tickets.len();
@@ -86,8 +102,9 @@ impl Running {
                 RequestKind::Answer
             },
             begun,
+            submitted,
             line,
-            timer: Box::pin(tokio::time::sleep_until(begun + limits.queue)),
+            timer: Box::pin(tokio::time::sleep_until(submitted + limits.queue)),
             stop: Box::pin(limits.stop.clone().cancelled_owned()),
             limits,
         })
@@ -147,7 +164,10 @@ impl Running {
     fn late(&self, attempts: usize) -> ApiError {
         let answer = self.limits.answer.as_secs_f64();
         match self.kind {
-            _ if self.line.is_some() && !self.has_begun() => {
+            _ if self.line.is_some()
+                && !self.has_begun()
+                && self.submitted.elapsed() >= self.limits.queue =>
+            {
                 ApiError::timed_out("waited", self.limits.queue.as_secs_f64(), true)
             }
             RequestKind::Search => ApiError::search_timed_out(answer),

@@ -1,6 +1,7 @@
 //! Weighs closed lists of texts with the engine: how likely the model is to write each.
 
 use lexiform_engine::{Event, Outcome, Request, Weighed};
+use tokio::time::Instant;
 
 use crate::model::running::Running;
 use crate::model::served::ServedModel;
@@ -10,20 +11,22 @@ use crate::wire::response::Usage;
 /// The number of lists that are weighed at the same time; more would fill the queue that all clients share.
 const TOGETHER: usize = 16;
 
-/// Returns how likely each request's options are. The tokens used are added to `usage`.
+/// Returns how likely each request's options are. The tokens used are added to `usage`. All requests together
+/// have the time of one answer, which began at this moment.
 ///
 /// # Errors
-/// Fails if the engine cannot accept a request, or failed.
+/// Fails if the engine cannot accept a request, or failed, or if the time is over.
 pub async fn weigh(
     served: &ServedModel,
     requests: Vec<Request>,
+    begun: Instant,
     usage: &mut Usage,
 ) -> Result<Vec<Vec<Weighed>>, ApiError> {
     let mut weighed = Vec::with_capacity(requests.len());
     let mut rest = requests.into_iter().peekable();
     while rest.peek().is_some() {
         let together = rest.by_ref().take(TOGETHER).collect();
-        weighed.extend(weigh_together(served, together, usage).await?);
+        weighed.extend(weigh_together(served, together, begun, usage).await?);
     }
     Ok(weighed)
 }
@@ -31,11 +34,13 @@ pub async fn weigh(
 async fn weigh_together(
     served: &ServedModel,
     requests: Vec<Request>,
+    begun: Instant,
     usage: &mut Usage,
 ) -> Result<Vec<Vec<Weighed>>, ApiError> {
     let mut weighed = vec![Vec::new(); requests.len()];
     let mut left = requests.len();
-    let mut running = Running::start(served.engine(), requests, served.limits().clone())?;
+    let limits = served.limits().clone();
+    let mut running = Running::start_as_part(served.engine(), requests, limits, begun)?;
     while left > 0 {
         let (index, event) = running.next().await?;
         match event {

@@ -1,7 +1,6 @@
 //! The account of a request: who sent it, its outcome, and its cost. The audit log has one line of JSON for
 //! each, without prompts, answers or keys.
 
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::operate::keys::Permit;
-use crate::operate::lines::Lines;
+use crate::operate::lines::{Lines, Target};
 use crate::operate::traces::{Recording, Traces};
 use crate::wire::error::{ApiError, shortened};
 use crate::wire::response::Usage;
@@ -30,13 +29,13 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Opens a log that appends to a file.
+    /// Opens a log that appends to a file, or to a named pipe, which may have no reader yet.
     ///
     /// # Errors
     /// Fails if the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let told = |error: &io::Error| tracing::error!("the audit log cannot be written: {error}");
-        let lines = Lines::to(appended(path)?, told)?;
+        let lines = Lines::to(Target::append(path)?, told)?;
         Ok(Self {
             to: Some((path.to_owned(), lines)),
         })
@@ -51,7 +50,7 @@ impl Audit {
         let Some((path, lines)) = &self.to else {
             return Ok(false);
         };
-        lines.continue_in(appended(path)?);
+        lines.continue_in(Target::append(path)?);
         Ok(true)
     }
 
@@ -80,10 +79,6 @@ impl Audit {
             lines.line(&line.to_string());
         }
     }
-}
-
-fn appended(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
 }
 
 /// What the audit log says of every request.

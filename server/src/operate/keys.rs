@@ -138,8 +138,15 @@ impl Keys {
         if keys.is_empty() {
             return Ok(None);
         }
-        let sent = headers
-            .get(AUTHORIZATION)
+        let mut sent = headers.get_all(AUTHORIZATION);
+        let (first, second) = (sent.next(), sent.next());
+        if second.is_some() {
+            // A proxy and this server might otherwise believe different ones.
+            return Err(ApiError::unauthorized(
+                "Send your API key in one 'authorization' header, not in several.",
+            ));
+        }
+        let sent = first
             .and_then(|value| value.to_str().ok())
             .and_then(bearer)
             .filter(|key| key.len() <= KEY_BYTES);
@@ -303,6 +310,13 @@ mod tests {
         assert_eq!(
             keys.check(&HeaderMap::new()).expect_err("none").status().as_u16(),
             401
+        );
+        let mut twice = headers("Bearer secret");
+        twice.append(AUTHORIZATION, HeaderValue::from_static("Bearer secret"));
+        let refused = keys.check(&twice).expect_err("two keys");
+        assert!(
+            refused.status() == 401 && refused.to_string().contains("one 'authorization' header"),
+            "{refused}"
         );
     }
 

@@ -3,38 +3,33 @@
 //! ```text
 //!   POST /v1/chat/completions ─────────────────────────────────────────┐
 //!   ├ template ─┤ compile ─┤ queue ─┤ prefill ─┤ decode ──────┤ finish ┤
-//!   account of the request ─► Recording ─► channel, bounded ─► thread ─► collector, OTLP over HTTP, JSON
+//!   account of the request ─► Recording ─► channel, bounded ─► thread ─► collector (`otlp.rs`)
 //! ```
 //!
 //! All times are known when the request has ended, so nothing has to be passed through the code while it
-//! runs, and no tracing library is needed: a trace is a list that belongs to the account of the request.
-//! Requests never wait for the collector: a full channel drops traces and counts them. TLS is left to a
-//! collector beside the server.
-//!
-//! Existing exporters bring an HTTP client, protocol buffers and a feature that is not tested by default;
-//! OTLP's JSON is a page of code (`wire/otlp.rs`).
+//! runs: a trace is a list that belongs to the account of the request.
+//! Requests never wait for the collector: a full channel drops traces and counts them.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use actix_web::http::header::HeaderMap;
+use opentelemetry::trace::{SpanContext, TraceFlags, TraceState};
+use opentelemetry::{SpanId, TraceId};
 use serde_json::Value;
 
+use crate::operate::otlp::worker::{End, Worker};
+use crate::operate::otlp::{Collector, Sampling};
 use crate::operate::random;
-use crate::wire::otlp::{self, Span};
+use crate::wire::otlp::{self, Service, Span};
 
 /// The maximum number of traces that may wait for the collector.
 const WAITING: usize = 1024;
 /// The number of traces that are sent together, and how long the first of them waits for others.
 const TOGETHER: usize = 128;
 const GATHERING: Duration = Duration::from_millis(500);
-/// The timeout for the collector.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The trace of a request while it is being answered.
 #[derive(Clone, Debug)]
@@ -45,15 +40,17 @@ pub struct Recording {
 
 impl Recording {
     /// Begins the recording of a request that starts now, in the trace that its headers name. Returns `None`
-    /// if that trace is not sampled.
-    pub fn begin(headers: &HeaderMap) -> Option<Self> {
+    /// if the trace is not sampled.
+    fn begin(headers: &HeaderMap, sampling: &Sampling) -> Option<Self> {
         let parent = Parent::of(headers);
-        if parent.as_ref().is_some_and(|parent| !parent.sampled) {
+        let id = match &parent {
+            Some(parent) => parent.trace,
+            None => TraceId::from_hex(&random::identity()).ok()?,
+        };
+        if !sampling.keeps(id, parent.as_ref().map(Parent::context)) {
             return None;
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-        let id = parent.as_ref().map(|parent| parent.trace.clone());
+        let now = random::nanoseconds();
         Some(Self {
             trace: otlp::Trace {
                 root: Span {
@@ -64,7 +61,7 @@ impl Recording {
                     id: random::seed().max(1),
                 },
                 parts: Vec::new(),
-                id: id.unwrap_or_else(random::identity),
+                id,
                 parent: parent.map(|parent| parent.span),
             },
             begun: Instant::now(),
@@ -101,9 +98,9 @@ impl Recording {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
     /// The identity of the trace.
-    pub trace: String,
+    pub trace: TraceId,
     /// The identity of the client's span.
-    pub span: String,
+    pub span: SpanId,
     /// `true` if the trace is recorded.
     pub sampled: bool,
 }
@@ -115,46 +112,25 @@ impl Parent {
         let (version, trace, span) = (parts.next()?, parts.next()?, parts.next()?);
         let hex =
             |text: &str, length| text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let all_zero = |text: &str| text.bytes().all(|byte| byte == b'0');
-        let known = hex(version, 2) && version != "ff" && hex(trace, 32) && hex(span, 16);
-        let flags = parts.next().and_then(|flags| u8::from_str_radix(flags, 16).ok());
-        (known && !all_zero(trace) && !all_zero(span)).then(|| Self {
-            trace: trace.to_ascii_lowercase(),
-            span: span.to_ascii_lowercase(),
-            sampled: flags.is_some_and(|flags| flags & 1 == 1),
-        })
-    }
-}
-
-/// The address of a collector.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    authority: String,
-    path: String,
-}
-
-impl std::str::FromStr for Endpoint {
-    type Err = String;
-
-    /// Parses `http://HOST:PORT`, with or without a path.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let Some(rest) = text.strip_prefix("http://") else {
-            return Err(
-                "expected http://HOST:PORT; for TLS, let a collector beside the server pass on".to_owned(),
-            );
-        };
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let port = authority
-            .rsplit_once(':')
-            .map(|(host, port)| (host.is_empty(), port.parse::<u16>()));
-        let harmless = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
-        match port {
-            Some((false, Ok(_))) if harmless(text) => Ok(Self {
-                authority: authority.to_owned(),
-                path: format!("/{path}").trim_end_matches('/').to_owned(),
-            }),
-            _ => Err("expected http://HOST:PORT".to_owned()),
+        if !hex(version, 2) || version == "ff" || !hex(trace, 32) || !hex(span, 16) {
+            return None;
         }
+        let flags = parts.next().and_then(|flags| u8::from_str_radix(flags, 16).ok());
+        let parent = Self {
+            trace: TraceId::from_hex(trace).ok()?,
+            span: SpanId::from_hex(span).ok()?,
+            sampled: flags.is_some_and(|flags| flags & 1 == 1),
+        };
+        parent.context().is_valid().then_some(parent)
+    }
+
+    fn context(&self) -> SpanContext {
+        let flags = if self.sampled {
+            TraceFlags::SAMPLED
+        } else {
+            TraceFlags::default()
+        };
+        SpanContext::new(self.trace, self.span, flags, true, TraceState::NONE)
     }
 }
 
@@ -170,33 +146,35 @@ struct TraceCounts {
 pub struct Traces {
     /// The sender; `None` after `close`.
     sender: Mutex<Option<SyncSender<otlp::Encoded>>>,
-    wanted: bool,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Which requests are traced; `None` if there is no collector.
+    sampling: Option<Sampling>,
+    worker: Option<Worker>,
     counts: Arc<TraceCounts>,
 }
 
 impl Traces {
-    /// Creates traces for the collector at this address, with a thread that sends them.
+    /// Creates traces for this collector, with a thread that sends them.
     ///
     /// # Errors
     /// Fails if the thread cannot be created.
-    pub fn to(endpoint: Endpoint) -> std::io::Result<Self> {
+    pub fn to((collector, sampling): (Collector, Sampling), service: Service) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(WAITING);
         let counts = Arc::<TraceCounts>::default();
         let counted = counts.clone();
-        let thread = std::thread::Builder::new().name("lexiform-traces".to_owned());
-        let thread = thread.spawn(move || pass_on(&receiver, &endpoint, &counted))?;
+        let worker = Worker::start("lexiform-traces", move |end| {
+            pass_on(&receiver, (&collector, &service), &counted, end);
+        });
         Ok(Self {
             sender: Mutex::new(Some(sender)),
-            wanted: true,
-            thread: Mutex::new(Some(thread)),
+            sampling: Some(sampling),
+            worker: Some(worker?),
             counts,
         })
     }
 
-    /// Returns `true` if there is a collector.
-    pub fn is_wanted(&self) -> bool {
-        self.wanted
+    /// Begins the recording of a request that starts now, if it is to be traced.
+    pub fn begin(&self, headers: &HeaderMap) -> Option<Recording> {
+        Recording::begin(headers, self.sampling.as_ref()?)
     }
 
     /// Queues a trace; never waits.
@@ -213,13 +191,12 @@ impl Traces {
         (self.counts.sent.load(Relaxed), self.counts.dropped.load(Relaxed))
     }
 
-    /// Stops accepting traces. Queued ones are still sent, if the collector accepts them.
+    /// Stops accepting traces. Queued ones are still sent, if the collector takes them in time.
     pub fn close(&self) {
-        *self.sender.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // A thread that panicked has already reported it.
-            let _ = thread.join();
+        let end = || *self.sender.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        match &self.worker {
+            Some(worker) => worker.finish(end),
+            None => end(),
         }
     }
 }
@@ -230,7 +207,12 @@ impl Drop for Traces {
     }
 }
 
-fn pass_on(traces: &Receiver<otlp::Encoded>, endpoint: &Endpoint, counts: &TraceCounts) {
+fn pass_on(
+    traces: &Receiver<otlp::Encoded>,
+    (collector, service): (&Collector, &Service),
+    counts: &TraceCounts,
+    end: &End,
+) {
     while let Ok(first) = traces.recv() {
         let begun = Instant::now();
         let mut together = vec![first];
@@ -242,39 +224,14 @@ fn pass_on(traces: &Receiver<otlp::Encoded>, endpoint: &Endpoint, counts: &Trace
             }
         }
         let count = together.len() as u64;
-        match post(endpoint, &otlp::message(together)) {
+        let message = otlp::message(service, together);
+        match collector.send(&message, end.within(collector.timeout())) {
             Ok(()) => counts.sent.fetch_add(count, Relaxed),
             Err(error) => {
-                tracing::warn!("{count} traces were not taken by {}: {error}", endpoint.authority);
+                tracing::warn!("{count} traces were not taken by {}: {error}", collector.url());
                 counts.dropped.fetch_add(count, Relaxed)
             }
         };
-    }
-}
-
-fn post(endpoint: &Endpoint, body: &str) -> std::io::Result<()> {
-    use std::net::ToSocketAddrs as _;
-    let addresses = endpoint.authority.to_socket_addrs()?.next();
-    let address = addresses.ok_or_else(|| std::io::Error::other("the host has no address"))?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let Endpoint { authority, path } = endpoint;
-    let head =
-        format!("POST {path}/v1/traces HTTP/1.1\r\nhost: {authority}\r\ncontent-type: application/json");
-    write!(
-        stream,
-        "{head}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    )?;
-    let mut status = String::new();
-    BufReader::new(std::io::Read::take(stream, 256)).read_line(&mut status)?;
-    match status.split(' ').nth(1) {
-        Some(code) if code.starts_with('2') => Ok(()),
-        _ => Err(std::io::Error::other(format!(
-            "it answered {:?}",
-            status.trim_end()
-        ))),
     }
 }
 
@@ -290,7 +247,8 @@ mod tests {
 
     #[test]
     fn only_a_well_formed_parent_names_a_trace() {
-        let read = |text: &str| Parent::of(&headers(text)).map(|parent| (parent.trace, parent.sampled));
+        let read =
+            |text: &str| Parent::of(&headers(text)).map(|parent| (parent.trace.to_string(), parent.sampled));
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
         let found = |sampled| Some((trace.to_owned(), sampled));
         assert_eq!(read(&format!("00-{trace}-00f067aa0ba902b7-01")), found(true));
@@ -317,38 +275,12 @@ mod tests {
     #[test]
     fn a_trace_that_its_client_does_not_keep_is_not_kept_here() {
         let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
-        assert!(Recording::begin(&headers(&format!("{trace}-00"))).is_none());
-        let kept = Recording::begin(&headers(&format!("{trace}-01"))).expect("a trace");
-        assert_eq!(kept.trace.parent.as_deref(), Some("00f067aa0ba902b7"));
-        let own = Recording::begin(&HeaderMap::new()).expect("a trace");
-        assert!(own.trace.parent.is_none() && own.trace.id.len() == 32);
-    }
-
-    #[test]
-    fn an_endpoint_has_a_host_and_a_port() {
-        let read = |text: &str| {
-            text.parse::<Endpoint>()
-                .ok()
-                .map(|endpoint| (endpoint.authority, endpoint.path))
-        };
-        assert_eq!(
-            read("http://127.0.0.1:4318"),
-            Some(("127.0.0.1:4318".to_owned(), String::new()))
-        );
-        assert_eq!(
-            read("http://c:1/otlp/"),
-            Some(("c:1".to_owned(), "/otlp".to_owned()))
-        );
-        for wrong in [
-            "",
-            "c:1",
-            "https://c:1",
-            "http://c",
-            "http://:1",
-            "http://c:x",
-            "http://c:1/\r\nx: y",
-        ] {
-            assert_eq!(read(wrong), None, "{wrong:?}");
-        }
+        let begin = |headers: &HeaderMap| Recording::begin(headers, &Sampling::default());
+        assert!(begin(&headers(&format!("{trace}-00"))).is_none());
+        let kept = begin(&headers(&format!("{trace}-01"))).expect("a trace");
+        let parent = kept.trace.parent.map(|span| span.to_string());
+        assert_eq!(parent.as_deref(), Some("00f067aa0ba902b7"));
+        let own = begin(&HeaderMap::new()).expect("a trace");
+        assert!(own.trace.parent.is_none() && own.trace.id != TraceId::INVALID);
     }
 }

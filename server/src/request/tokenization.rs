@@ -38,8 +38,10 @@ pub enum TextKind {
 pub struct PromptTokenizer<'a> {
     tokenizer: &'a Tokenizer,
     interest: &'a Interest,
-    /// The context length, if the prompt has to fit into it.
-    context: Option<usize>,
+    /// The context length of the model.
+    context: usize,
+    /// `true` if the prompt has to fit into the context.
+    is_to_fit: bool,
     /// The field that contains the prompt.
     param: &'static str,
     /// The name of the text in errors.
@@ -51,7 +53,7 @@ impl<'a> PromptTokenizer<'a> {
     /// Creates a tokenizer of a prompt for this model.
     pub fn of_prompt(served: &'a ServedModel, param: &'static str, interest: &'a Interest) -> Self {
         Self {
-            context: Some(served.engine().max_context()),
+            is_to_fit: true,
             ..Self::of_text(served, param, interest)
         }
     }
@@ -65,12 +67,14 @@ impl<'a> PromptTokenizer<'a> {
         }
     }
 
-    /// Creates a tokenizer of a text whose tokens a client requests, however many.
+    /// Creates a tokenizer of a text whose tokens a client requests. It may have more tokens than the
+    /// context, but not more bytes than a prompt.
     pub fn of_text(served: &'a ServedModel, param: &'static str, interest: &'a Interest) -> Self {
         Self {
             tokenizer: &served.text().tokenizer,
             interest,
-            context: None,
+            context: served.engine().max_context(),
+            is_to_fit: false,
             param,
             noun: "prompt",
             tokens: Vec::new(),
@@ -87,9 +91,7 @@ impl<'a> PromptTokenizer<'a> {
     /// # Errors
     /// Fails if the prompt has more bytes than any prompt of this context.
     pub fn check_bytes(&self, bytes: usize) -> Result<(), ApiError> {
-        let Some(context) = self.context else {
-            return Ok(());
-        };
+        let context = self.context;
         let most = context
             .saturating_mul(BYTES_PER_TOKEN)
             .saturating_add(SPARE_BYTES);
@@ -122,9 +124,7 @@ impl<'a> PromptTokenizer<'a> {
                 ApiError::invalid("invalid_value", Some(self.param.to_owned()), error.to_string())
             })?;
             self.tokens.extend(tokens);
-            if let Some(context) = self.context {
-                self.check_room(context, self.tokens.len())?;
-            }
+            self.check_room(self.tokens.len())?;
         }
         Ok(())
     }
@@ -146,21 +146,21 @@ impl<'a> PromptTokenizer<'a> {
     /// memory, and does not look beyond the context length. A piece with fewer bytes than there is room for
     /// tokens is not refused here.
     fn check_piece(&self, piece: &str) -> Result<(), ApiError> {
-        let Some(context) = self.context else {
+        if !self.is_to_fit {
             return Ok(());
-        };
-        let room = context.saturating_sub(self.tokens.len());
+        }
+        let room = self.context.saturating_sub(self.tokens.len());
         if piece.len() < room {
             return Ok(());
         }
-        self.check_room(context, self.tokens.len() + self.tokenizer.at_least(piece, room))
+        self.check_room(self.tokens.len() + self.tokenizer.at_least(piece, room))
     }
 
-    fn check_room(&self, context: usize, tokens: usize) -> Result<(), ApiError> {
-        if tokens < context {
+    fn check_room(&self, tokens: usize) -> Result<(), ApiError> {
+        if !self.is_to_fit || tokens < self.context {
             return Ok(());
         }
-        let noun = self.noun;
+        let (context, noun) = (self.context, self.noun);
         let message = format!(
             "This model's maximum context length is {context} tokens, but the {noun} alone has at least {tokens} tokens."
         );

@@ -35,8 +35,15 @@ pub async fn version() -> HttpResponse {
 
 /// Returns the metrics of the server, for Prometheus.
 pub async fn metrics(app: web::Data<AppState>) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type(prometheus_text::CONTENT_TYPE)
+        .body(exposition(&app))
+}
+
+/// Returns the values of all metrics now.
+pub fn exposition(app: &AppState) -> String {
     let (served, settings) = (&app.served, &app.settings);
-    let text = served.metrics().exposition(Gauges {
+    served.metrics().exposition(Gauges {
         stats: &served.engine().stats(),
         meters: served.engine().meters(),
         compiling: served.grammars().now(),
@@ -48,8 +55,5 @@ pub async fn metrics(app: web::Data<AppState>) -> HttpResponse {
         ],
         bodies: app.bodies.counts(),
         resident: process::resident_bytes(),
-    });
-    HttpResponse::Ok()
-        .content_type(prometheus_text::CONTENT_TYPE)
-        .body(text)
+    })
 }

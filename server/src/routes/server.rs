@@ -1,5 +1,8 @@
 //! The HTTP servers on their listeners, and the steps around every request.
 
+mod http2;
+mod secure;
+
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::panic::AssertUnwindSafe;
@@ -75,29 +78,40 @@ pub fn server(
 ) -> std::io::Result<Server> {
     let offered = app.settings.offered;
     let connections = app.settings.connections.div_ceil(listening.workers.max(1));
+    let closing = app.closing().clone();
     let data = web::Data::from(app);
-    let server = HttpServer::new(move || {
+    let application = move || {
         actix_web::App::new()
             .app_data(data.clone())
             .configure(move |config| routes::configure(config, offered))
             .wrap(from_fn(around))
-    })
-    .workers(listening.workers)
-    .max_connections(connections)
-    // A client that closes its side of the connection has disconnected; without this, actix lets its handler
-    // run to the end.
-    .h1_allow_half_closed(false)
-    .keep_alive(listening.keep_alive)
-    .shutdown_timeout(listening.drain_seconds)
-    .disable_signals();
-    let server = match (listener.into(), listening.tls) {
-        (Listener::Tcp(listener), Some(tls)) => server.listen_rustls_0_23(listener, tls)?,
-        (Listener::Tcp(listener), None) => server.listen(listener)?,
-        (Listener::Unix(listener), None) => server.listen_uds(listener)?,
-        (Listener::Unix(_), Some(_)) => {
+    };
+    if let Some(tls) = listening.tls {
+        let Listener::Tcp(listener) = listener.into() else {
             let reason = "a socket file is served without TLS";
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, reason));
-        }
+        };
+        let builder = actix_server::ServerBuilder::new()
+            .workers(listening.workers)
+            .max_concurrent_connections(connections)
+            .shutdown_timeout(listening.drain_seconds)
+            .disable_signals();
+        let keep_alive = listening.keep_alive;
+        let settings = http2::Settings { keep_alive, closing };
+        return secure::start(builder, listener, secure::Secure { tls, settings }, application);
+    }
+    let server = HttpServer::new(application)
+        .workers(listening.workers)
+        .max_connections(connections)
+        // A client that closes its side of the connection has disconnected; without this, actix lets its
+        // handler run to the end.
+        .h1_allow_half_closed(false)
+        .keep_alive(listening.keep_alive)
+        .shutdown_timeout(listening.drain_seconds)
+        .disable_signals();
+    let server = match listener.into() {
+        Listener::Tcp(listener) => server.listen(listener)?,
+        Listener::Unix(listener) => server.listen_uds(listener)?,
     };
     Ok(server.run())
 }
@@ -143,7 +157,7 @@ async fn around(
         begun: Instant::now(),
         id: request_id(&request),
         // This makes it possible to find the lines of the log from a trace.
-        trace: Parent::of(request.headers()).map(|parent| parent.trace),
+        trace: Parent::of(request.headers()).map(|parent| parent.trace.to_string()),
         method: request.method().clone(),
         path: request.path().to_owned(),
         origin: app.settings.cors.allowed(request.headers()),

@@ -1,11 +1,11 @@
 //! The state that all handlers share, and its settings.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::{HttpMessage as _, HttpRequest};
 use lexiform_engine::Pool;
+use tokio_util::sync::CancellationToken;
 
 use crate::answer::resume::{ResumeLimits, Streams};
 use crate::model::served::ServedModel;
@@ -14,7 +14,7 @@ use crate::operate::clients::{self, Clients};
 use crate::operate::cors::Cors;
 use crate::operate::keys::{Key, Keys};
 use crate::operate::lines::Lines;
-use crate::operate::traces::{Recording, Traces};
+use crate::operate::traces::Traces;
 use crate::request::body::{Bodies, BodyLimits};
 use crate::wire::error::ApiError;
 
@@ -98,23 +98,26 @@ pub struct AppState {
     /// The threads that prepare requests.
     pub threads: Pool,
     in_flight: Arc<InFlight>,
-    closing: AtomicBool,
+    closing: CancellationToken,
 }
 
 impl AppState {
     /// Creates the state of a server for this model.
-    pub fn new(served: Arc<ServedModel>, settings: Settings) -> Self {
+    ///
+    /// # Errors
+    /// Fails if the operating system has no thread left.
+    pub fn new(served: Arc<ServedModel>, settings: Settings) -> std::io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8));
-        keep_grammars_small(&served);
-        Self {
+        keep_grammars_small(&served)?;
+        Ok(Self {
             served,
             bodies: Arc::new(Bodies::new(settings.bodies)),
             streams: Arc::new(Streams::new(settings.keeping)),
             settings,
-            threads: Pool::new(cores, LONG_PREPARES).watched(SLICE),
+            threads: Pool::new(cores, LONG_PREPARES)?.watched(SLICE)?,
             in_flight: Arc::default(),
-            closing: AtomicBool::new(false),
-        }
+            closing: CancellationToken::new(),
+        })
     }
 
     /// Returns how many requests are being answered.
@@ -148,15 +151,18 @@ impl AppState {
             audit.refused(&asked, key.map(|key| key.name.as_str()), error.code());
         })?;
         let account = Account::open(audit.clone(), self.in_flight.clone(), permit, &asked);
-        Ok(match self.settings.traces.is_wanted() {
-            true => account.traced(self.settings.traces.clone(), Recording::begin(request.headers())),
-            false => account,
-        })
+        let traces = &self.settings.traces;
+        Ok(account.traced(traces.clone(), traces.begin(request.headers())))
     }
 
     /// Stops accepting requests; running ones may end.
     pub fn close(&self) {
-        self.closing.store(true, Ordering::Release);
+        self.closing.cancel();
+    }
+
+    /// Returns the signal that requests are not accepted any more.
+    pub fn closing(&self) -> &CancellationToken {
+        &self.closing
     }
 
     /// Stops accepting requests, waits until the running ones have ended, and ends the rest when the time is
@@ -175,7 +181,7 @@ impl AppState {
     /// # Errors
     /// Fails if the server is shutting down, or if its engine has stopped.
     pub fn check_open(&self) -> Result<(), ApiError> {
-        let open = !self.closing.load(Ordering::Acquire) && self.served.engine().stats().alive;
+        let open = !self.closing.is_cancelled() && self.served.engine().stats().alive;
         if open {
             Ok(())
         } else {
@@ -189,7 +195,7 @@ pub(super) struct RequestId(pub(super) String);
 
 /// Starts a thread that weighs the grammars from time to time, as long as the model is served: the memory to
 /// which a few requests have grown a grammar is freed even if no others follow.
-fn keep_grammars_small(served: &Arc<ServedModel>) {
+fn keep_grammars_small(served: &Arc<ServedModel>) -> std::io::Result<()> {
     let served = Arc::downgrade(served);
     let look = move || {
         while let Some(served) = served.upgrade() {
@@ -199,5 +205,5 @@ fn keep_grammars_small(served: &Arc<ServedModel>) {
         }
     };
     let thread = std::thread::Builder::new().name("lexiform-weigh".to_owned());
-    thread.spawn(look).expect("the operating system has threads");
+    thread.spawn(look).map(drop)
 }

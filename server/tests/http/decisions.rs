@@ -1,8 +1,17 @@
 //! `POST /v1/decisions`: probabilities of closed answers.
 
-use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::service::Service;
+use lexiform_engine::{Options, Request, Sampling, Weigh};
+use lexiform_server::model::limits::RequestLimits;
+use lexiform_server::model::weighing::weigh;
+use lexiform_server::wire::response::Usage;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::service::{PATIENCE, Service, roomy, served};
+use crate::tokenizer::TEMPLATE;
 
 fn decide(service: &Service, input: &str, questions: Value) -> Vec<Value> {
     let body = json!({"model": "m", "input": input, "questions": questions});
@@ -434,4 +443,30 @@ fn a_method_needs_choices_in_canonical_tokens() {
             "{error}"
         );
     }
+}
+
+/// Guards against questions that get the time of an answer anew for every sixteen of them.
+#[test]
+fn all_questions_together_have_the_time_of_one_answer() {
+    let limits = RequestLimits::new(PATIENCE, Duration::from_secs(1), 1 << 20);
+    let served = served(roomy(), (TEMPLATE, &[])).with_limits(limits);
+    let options = Options::canonical(&[vec![u32::from(b'a')], vec![u32::from(b'b')]]).expect("options");
+    let request = Request::new(vec![u32::from(b'x')], 1)
+        .task(Weigh {
+            options: Arc::new(options),
+            likeliest: None,
+        })
+        .sampling(Sampling::seeded(0));
+    let begun = Instant::now() - Duration::from_secs(2);
+    let mut usage = Usage::default();
+    let weighed = weigh(&served, vec![request], begun, &mut usage);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    let error = runtime
+        .expect("a runtime")
+        .block_on(weighed)
+        .expect_err("the time is over");
+    assert_eq!((error.status().as_u16(), error.code()), (408, "request_timeout"));
+    assert!(error.to_string().contains("ran for more than 1 s"), "{error}");
 }

@@ -59,7 +59,7 @@ fn service() -> Service {
     let text = ModelText::new(tokenizer().as_bytes(), &config, None, defaults).expect("a tokenizer");
     let model = ScriptedModel::new(WIDTH, 1 << 16, script);
     let served = ServedModel::start("m".to_owned(), Box::new(model), None, text, &[END], roomy());
-    Service::of_served(served.expect("the engine starts"), Settings::default(), None)
+    Service::of_served(served.expect("the engine starts"), Settings::default())
 }
 
 fn ask(service: &Service, more: Value) -> Answer {

@@ -49,7 +49,7 @@ fn service(clients: [&str; 2], sharing: Sharing) -> Service {
         },
     };
     let served = served(config(sharing), (TEMPLATE, &[])).with_limits(unhurried());
-    Service::of_served(served.sharing_grammars(sharing.grammars), settings, None)
+    Service::of_served(served.sharing_grammars(sharing.grammars), settings)
 }
 
 fn ask(service: &Service, client: &str, path: &str, body: &Value) -> Answer {

@@ -99,6 +99,30 @@ fn a_key_uses_the_models_that_it_is_given() {
     is_refused(&post(&service, "/v1/decisions", &decisions), "model", &["'m'"]);
 }
 
+/// Guards against clients that pick a model from the list and are then refused.
+#[test]
+fn a_key_is_shown_the_models_that_it_may_use() {
+    let get = |rights: &str, path: &str| {
+        let head = format!("GET {path} HTTP/1.1\r\nauthorization: Bearer s3cret");
+        keyed(rights).exchange(&head, b"")
+    };
+    let listed = |rights| get(rights, "/v1/models").json()["data"].as_array().map(Vec::len);
+    assert_eq!(
+        (
+            listed(""),
+            listed("models = [\"m\"]"),
+            listed("models = [\"large\"]")
+        ),
+        (Some(1), Some(1), Some(0))
+    );
+    assert_eq!(get("models = [\"m\"]", "/v1/models/m").status, 200);
+    let hidden = get("models = [\"large\"]", "/v1/models/m");
+    assert_eq!(
+        (hidden.status, hidden.error_code().as_str()),
+        (404, "model_not_found")
+    );
+}
+
 #[test]
 fn a_key_that_has_expired_is_told_so() {
     let answer = ask(&keyed("expires = 2020-01-01"), json!({}));

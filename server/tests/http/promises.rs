@@ -18,7 +18,7 @@ fn service(weights: WeightFormat) -> Service {
     let model = ScriptedModel::new(TOKENS, 1 << 12, |_| vec![0.0; TOKENS]);
     let served = ServedModel::start("m".to_owned(), Box::new(model), None, text, &[IM_END], roomy());
     let served = served.expect("the engine starts").with_weights(weights);
-    Service::of_served(served, Settings::default(), None)
+    Service::of_served(served, Settings::default())
 }
 
 /// One request to each route that has a model answer.

@@ -52,7 +52,7 @@ fn service(text: &'static str, template: Option<&str>, context: usize) -> (Servi
     let text = text.expect("the tokenizer of the test is valid");
     let served = ServedModel::start("m".to_owned(), Box::new(model), None, text, &[IM_END], roomy());
     let served = served.expect("the engine starts");
-    (Service::of_served(served, Settings::default(), None), shown)
+    (Service::of_served(served, Settings::default()), shown)
 }
 
 fn ask(service: &Service, more: Value) -> Answer {

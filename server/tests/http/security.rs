@@ -395,7 +395,7 @@ fn pages_of_other_origins_may_ask_only_if_they_are_listed() {
 }
 
 /// A certificate of its own, written to these files.
-fn certify(cert: &Path, key: &Path) -> rustls::pki_types::CertificateDer<'static> {
+pub(crate) fn certify(cert: &Path, key: &Path) -> rustls::pki_types::CertificateDer<'static> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     std::fs::write(cert, made.cert.pem()).expect("a file");
     std::fs::write(key, made.signing_key.serialize_pem()).expect("a file");
@@ -471,6 +471,13 @@ fn a_certificate_makes_it_https_and_can_be_renewed_meanwhile() {
 
 /// An authority, written to this file, and a certificate of it for a client.
 fn authority(file: &Path) -> Shown {
+    let (client, key) = client_of(file);
+    let key = rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+    (client.der().clone(), key)
+}
+
+/// An authority, written to this file, and a certificate of it for a client, with its key.
+pub(crate) fn client_of(file: &Path) -> (rcgen::Certificate, rcgen::KeyPair) {
     let key = rcgen::KeyPair::generate().expect("a key");
     let mut params = rcgen::CertificateParams::new(Vec::new()).expect("parameters");
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -479,9 +486,7 @@ fn authority(file: &Path) -> Shown {
     let issuer = rcgen::Issuer::new(params, key);
     let key = rcgen::KeyPair::generate().expect("a key");
     let client = rcgen::CertificateParams::new(vec!["client".to_owned()]).expect("parameters");
-    let client = client.signed_by(&key, &issuer).expect("a certificate");
-    let key = rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
-    (client.der().clone(), key)
+    (client.signed_by(&key, &issuer).expect("a certificate"), key)
 }
 
 /// Guards against clients that are let in by a certificate of nobody we know, or of an authority that was

@@ -46,30 +46,30 @@ impl Service {
             body_limit,
             ..Settings::default()
         };
-        Self::run(config, (template, more), settings, unhurried(), None)
+        Self::run(config, (template, more), settings, unhurried())
     }
 
     /// With settings of an operator.
     pub(crate) fn operated(config: EngineConfig, settings: Settings, limits: RequestLimits) -> Self {
-        Self::run(config, (TEMPLATE, &[]), settings, limits, None)
+        Self::run(config, (TEMPLATE, &[]), settings, limits)
     }
 
     /// With a certificate, to be asked over TLS.
     pub(crate) fn over_tls(tls: rustls::ServerConfig) -> Self {
-        Self::run(
-            roomy(),
-            (TEMPLATE, &[]),
-            Settings::default(),
-            unhurried(),
-            Some(tls),
-        )
+        Self::secured(tls, Settings::default(), PATIENCE)
+    }
+
+    /// The same with settings of an operator, and the time that a connection without a request is kept.
+    pub(crate) fn secured(tls: rustls::ServerConfig, settings: Settings, keep_alive: Duration) -> Self {
+        let served = served(roomy(), (TEMPLATE, &[])).with_limits(unhurried());
+        Self::listening(served, settings, (Some(tls), keep_alive))
     }
 
     /// Held to write calls of tools in this format, with more tokens.
     pub(crate) fn held_to(format: &str, more: &[&str]) -> Self {
         let format: ToolFormatChoice = format.parse().expect("a format");
         let served = served(roomy(), (TEMPLATE, more)).with_limits(unhurried());
-        Self::of_served(served.with_tool_format(format), Settings::default(), None)
+        Self::of_served(served.with_tool_format(format), Settings::default())
     }
 
     /// Whose requests may name these callbacks.
@@ -80,38 +80,36 @@ impl Service {
     /// The same, with more tokens.
     pub(crate) fn calling_of(callbacks: Callbacks, more: &[&str]) -> Self {
         let served = served(roomy(), (TEMPLATE, more)).with_limits(unhurried());
-        Self::of_served(served.with_callbacks(callbacks), Settings::default(), None)
+        Self::of_served(served.with_callbacks(callbacks), Settings::default())
     }
 
     /// With a draft model that follows the script of the model.
     pub(crate) fn with_draft_model() -> Self {
         let served = served_with(roomy(), (TEMPLATE, &[]), Defaults::default(), true);
-        Self::of_served(served.with_limits(unhurried()), Settings::default(), None)
+        Self::of_served(served.with_limits(unhurried()), Settings::default())
     }
 
     /// Of a model that recommends these settings.
     pub(crate) fn recommending(defaults: Defaults) -> Self {
         let served = served_by(roomy(), (TEMPLATE, &[]), defaults).with_limits(unhurried());
-        Self::of_served(served, Settings::default(), None)
+        Self::of_served(served, Settings::default())
     }
 
-    fn run(
-        config: EngineConfig,
-        model: (&str, &[&str]),
-        settings: Settings,
-        limits: RequestLimits,
-        tls: Option<rustls::ServerConfig>,
-    ) -> Self {
-        Self::of_served(served(config, model).with_limits(limits), settings, tls)
+    fn run(config: EngineConfig, model: (&str, &[&str]), settings: Settings, limits: RequestLimits) -> Self {
+        Self::of_served(served(config, model).with_limits(limits), settings)
     }
 
     /// Of a model that was started.
-    pub(crate) fn of_served(
+    pub(crate) fn of_served(served: ServedModel, settings: Settings) -> Self {
+        Self::listening(served, settings, (None, PATIENCE))
+    }
+
+    fn listening(
         served: ServedModel,
         settings: Settings,
-        tls: Option<rustls::ServerConfig>,
+        (tls, keep_alive): (Option<rustls::ServerConfig>, Duration),
     ) -> Self {
-        let app = Arc::new(AppState::new(Arc::new(served), settings));
+        let app = Arc::new(AppState::new(Arc::new(served), settings).expect("threads"));
         let (sender, receiver) = std::sync::mpsc::channel();
         let shared = app.clone();
         let thread = std::thread::spawn(move || {
@@ -121,7 +119,7 @@ impl Service {
                 let listening = Listening {
                     workers: 2,
                     drain_seconds: 1,
-                    keep_alive: PATIENCE,
+                    keep_alive,
                     tls,
                 };
                 let server = server(shared, listener, listening).expect("a server");

@@ -3,7 +3,7 @@
 use lexiform_engine::EngineConfig;
 use serde_json::{Value, json};
 
-use super::service::{Answer, Service, chat};
+use super::service::{Answer, Service, chat, roomy};
 
 /// With room for the largest bodies, and a context of 2,048 tokens.
 fn service() -> Service {
@@ -86,15 +86,25 @@ fn a_prompt_that_cannot_fit_is_refused_before_it_is_cut_to_its_end() {
     assert!(cut.is_some_and(|tokens| tokens < 40_000), "{message}");
 }
 
-/// Whoever only asks how many tokens a text has may ask of long ones, too.
+/// Whoever only asks how many tokens a text has may ask of longer ones than fit, but not of megabytes.
 #[test]
 fn a_long_text_has_the_tokens_of_its_pieces() {
     let service = service();
-    let text = "some words ".repeat(20_000);
+    let text = "some words ".repeat(8_000);
     let answer = service.post("/tokenize", &json!({"prompt": text}).to_string());
     assert_eq!(answer.json()["count"], text.len(), "{}", &answer.text()[..100]);
     let whole: Vec<u64> = text.bytes().map(u64::from).collect();
     assert_eq!(answer.json()["tokens"], json!(whole));
+    let text = "some words ".repeat(10_000);
+    let messages = json!([{"role": "user", "content": text}]);
+    for body in [
+        json!({"prompt": text}),
+        json!({"model": "m", "messages": messages}),
+    ] {
+        let answer = service.post("/tokenize", &body.to_string());
+        is_too_large(&answer, "context_length_exceeded", "prompt_bytes");
+    }
+    let service = Service::with(roomy(), 4 << 20);
     let answer = service.post("/tokenize", &json!({"prompt": "x".repeat(300_000)}).to_string());
     is_too_large(&answer, "context_length_exceeded", "piece_bytes");
 }

@@ -1,5 +1,7 @@
 //! Answers whose samples have all ended: what is found out about them before they are written as a whole.
 
+use tokio::time::Instant;
+
 use super::AnswerBuilder;
 use crate::answer::confidence::value_options::Chosen;
 use crate::answer::parts::Part;
@@ -62,9 +64,10 @@ impl Grown {
     /// # Errors
     /// Fails if the engine has no room for more requests, or failed.
     pub async fn weigh(&mut self) -> Result<(), ApiError> {
+        let begun = Instant::now();
         for chosen in &mut self.chosen {
             let weighed = chosen
-                .weigh(&self.builder.served, &mut self.builder.weighed)
+                .weigh(&self.builder.served, begun, &mut self.builder.weighed)
                 .await;
             if let Err(error) = weighed {
                 self.builder.settle(error.code());

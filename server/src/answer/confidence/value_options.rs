@@ -12,6 +12,7 @@ use std::sync::Arc;
 use lexiform_engine::{
     AmateurRows, Contrast, ContrastWith, Grammar, Options, Owner, Reporting, Request, Sampling, Weigh,
 };
+use tokio::time::Instant;
 
 use crate::answer::confidence::Trace;
 use crate::answer::confidence::closed::Closed;
@@ -124,14 +125,20 @@ impl Begun {
 }
 
 impl Chosen {
-    /// Weighs the values of all places and adds the tokens used to `usage`.
+    /// Weighs the values of all places and adds the tokens used to `usage`. The time for that began at this
+    /// moment.
     ///
     /// # Errors
-    /// Fails if the engine cannot accept a request, or failed.
-    pub async fn weigh(&mut self, served: &ServedModel, usage: &mut Usage) -> Result<(), ApiError> {
+    /// Fails if the engine cannot accept a request, or failed, or if the time is over.
+    pub async fn weigh(
+        &mut self,
+        served: &ServedModel,
+        begun: Instant,
+        usage: &mut Usage,
+    ) -> Result<(), ApiError> {
         let (closed, requests): (Vec<Closed>, Vec<Request>) = self.asked.drain(..).unzip();
         let mut own = Usage::default();
-        let weighed = weigh(served, requests, &mut own).await?;
+        let weighed = weigh(served, requests, begun, &mut own).await?;
         usage.completion_tokens += own.completion_tokens;
         let Some(fields) = &mut self.fields else {
             return Ok(());

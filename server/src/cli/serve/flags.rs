@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::model::limits::PREPARING;
 use crate::operate::clients::Proxy;
-use crate::operate::traces::Endpoint;
+use crate::operate::otlp::Endpoint;
 use crate::request::body::BodyLimits;
 use crate::routes::state::{BODY_LIMIT, CONNECTIONS};
 
@@ -194,11 +194,15 @@ pub(super) struct Logs {
     /// SIGHUP opens it again
     #[arg(long, env = "LEXIFORM_AUDIT_LOG", value_name = "FILE")]
     pub(super) audit_log: Option<PathBuf>,
-    /// A collector of traces, as http://127.0.0.1:4318: OTLP over plain HTTP, in JSON. The trace of a request
-    /// has the times of preparation, compilation, queueing, prefill and decoding; it continues the trace of
-    /// its traceparent, unless that is not sampled
+    /// A collector of traces, as http://127.0.0.1:4318 or https://collector:4318: OTLP over HTTP. The trace
+    /// of a request has the times of preparation, compilation, queueing, prefill and decoding; it continues
+    /// the trace of its traceparent, unless that is not sampled. OpenTelemetry's variables (OTEL_*) set the
+    /// rest, such as headers and certificates
     #[arg(long, env = "LEXIFORM_OTLP_ENDPOINT", value_name = "URL")]
     pub(super) otlp_endpoint: Option<Endpoint>,
+    /// Send the metrics to the collector, too, once a minute
+    #[arg(long, env = "LEXIFORM_OTLP_METRICS")]
+    pub(super) otlp_metrics: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
