@@ -39,18 +39,6 @@ const MONITOR_TIME: Duration = Duration::from_secs(5);
 /// it returns.
 const STREAMS: usize = 1 << 16;
 
-/// Checks that the request asks for the model that is served.
-///
-/// # Errors
-/// Fails if it asks for another one.
-pub fn check_model(served: &ServedModel, generation: &Generation) -> Result<(), ApiError> {
-    if generation.model == served.name() {
-        Ok(())
-    } else {
-        Err(ApiError::unknown_model(&generation.model))
-    }
-}
-
 /// A conversation as the model reads it, and the language of the answer.
 pub struct Chat {
     /// The tokens of the conversation.

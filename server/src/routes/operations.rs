@@ -4,7 +4,8 @@ use actix_web::{HttpResponse, web};
 use prometheus_client::encoding::prometheus_text;
 
 use crate::operate::lines::Lines;
-use crate::operate::metrics::gauges::Gauges;
+use crate::operate::metrics::exposition::{ModelGauges, exposition};
+use crate::operate::metrics::gauges::ServerGauges;
 use crate::operate::process;
 use crate::routes::state::AppState;
 use crate::wire::error::ApiError;
@@ -35,12 +36,23 @@ pub async fn version() -> HttpResponse {
 
 /// Returns the metrics of the server, for Prometheus.
 pub async fn metrics(app: web::Data<AppState>) -> HttpResponse {
-    let (served, settings) = (&app.served, &app.settings);
-    let text = served.metrics().exposition(Gauges {
-        stats: &served.engine().stats(),
-        meters: served.engine().meters(),
-        compiling: served.grammars().now(),
-        turned_away: served.limits().turned_away(),
+    let (models, settings) = (&app.models, &app.settings);
+    let mut loaded = Vec::new();
+    models.each_loaded(|place, served| {
+        let engine = served.engine();
+        loaded.push((place, engine.stats(), engine.clone()));
+    });
+    let gauges = models.places().map(|place| {
+        let loaded = loaded.iter().find(|(loaded, ..)| *loaded == place);
+        ModelGauges {
+            metrics: models.metrics(place),
+            engine: loaded.map(|(_, stats, engine)| (stats, engine.meters())),
+            turned_away: models.limits_of(place).turned_away(),
+        }
+    });
+    let gauges: Vec<ModelGauges<'_>> = gauges.collect();
+    let server = ServerGauges {
+        compiling: models.shelf().now(),
         traces: settings.traces.counts(),
         lines_lost: [
             ("messages", settings.log.as_ref().map_or(0, Lines::lost)),
@@ -48,8 +60,8 @@ pub async fn metrics(app: web::Data<AppState>) -> HttpResponse {
         ],
         bodies: app.bodies.counts(),
         resident: process::resident_bytes(),
-    });
+    };
     HttpResponse::Ok()
         .content_type(prometheus_text::CONTENT_TYPE)
-        .body(text)
+        .body(exposition(&gauges, &server))
 }

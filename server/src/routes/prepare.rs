@@ -271,7 +271,6 @@ fn conversation(
     writer: impl FnOnce(Option<Enforcement>, Arc<OutputFormat>) -> Box<dyn Writer>,
 ) -> Result<Prepared, ApiError> {
     let generation = &request.generation;
-    prompt::check_model(served, generation)?;
     let chat = prompt::of_chat(
         served,
         request,
@@ -322,7 +321,6 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
     prompt::resolve(served, &mut request.generation, interest)?;
     prompt::note_ineffective(served, &request.generation, &mut request.ignored);
     let generation = &request.generation;
-    prompt::check_model(served, generation)?;
     let prompts = request.prompts.iter().map(|prompt| match &request.suffix {
         Some(suffix) => infilling::prompt(served, (prompt, suffix), interest),
         None => prompt::of_text(
@@ -382,7 +380,6 @@ pub fn rewrite(
     }
     prompt::check_sources(generation.constraints())?;
     prompt::resolve(served, &mut generation, interest)?;
-    prompt::check_model(served, &generation)?;
     let chat = rewriting::prompt(
         served,
         (&asked.text, instruction.as_deref()),

@@ -230,7 +230,7 @@ fn what_is_wrong_is_named_with_its_field() {
             "{more}: {error}"
         );
     };
-    refused(json!({"model": null}), 400, "invalid_value", "model");
+    refused(json!({"model": 5}), 400, "invalid_value", "model");
     refused(json!({"model": "other"}), 404, "model_not_found", "model");
     refused(json!({"mode": "nearest"}), 400, "invalid_value", "mode");
     refused(json!({"rewrite": 3}), 400, "invalid_value", "rewrite");
