@@ -4,6 +4,8 @@ use actix_web::http::StatusCode;
 
 use super::ApiError;
 
+/// The status of all but one of them.
+const UNAVAILABLE: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
 /// The seconds after which a request may find a model loaded, or room for it.
 const RETRY_SECONDS: f64 = 5.0;
 
@@ -13,19 +15,25 @@ impl ApiError {
         let message = format!(
             "The model '{name}' is being loaded, and was not ready after {seconds} s. Try again shortly."
         );
-        Self::unavailable("model_loading", message, Some(RETRY_SECONDS))
+        Self {
+            retry_after_seconds: Some(RETRY_SECONDS),
+            ..Self::new(UNAVAILABLE, "server_error", "model_loading", message)
+        }
     }
 
     /// The models in memory are all in use, so that none makes room for this one: 503.
     pub fn no_room_for_model(name: &str, reason: &str) -> Self {
         let message = format!("The model '{name}' is not loaded: {reason}. Try again shortly.");
-        Self::unavailable("no_room_for_model", message, Some(RETRY_SECONDS))
+        Self {
+            retry_after_seconds: Some(RETRY_SECONDS),
+            ..Self::new(UNAVAILABLE, "server_error", "no_room_for_model", message)
+        }
     }
 
     /// The model cannot be loaded: 503.
     pub fn model_not_loaded(name: &str, reason: &str) -> Self {
         let message = format!("The model '{name}' could not be loaded: {reason}.");
-        Self::unavailable("model_not_loaded", message, None)
+        Self::new(UNAVAILABLE, "server_error", "model_not_loaded", message)
     }
 
     /// The model cannot be unloaded while it is being loaded: 409.
@@ -37,12 +45,5 @@ impl ApiError {
             "model_loading",
             message,
         )
-    }
-
-    fn unavailable(code: &'static str, message: String, retry_after_seconds: Option<f64>) -> Self {
-        Self {
-            retry_after_seconds,
-            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", code, message)
-        }
     }
 }
