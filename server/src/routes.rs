@@ -67,6 +67,8 @@ pub fn configure(config: &mut ServiceConfig, offered: Offered) {
         .service(get("/v1/grammars/{id}").route(reading().to(grammars::get)))
         .service(get("/v1/streams/{id}").route(reading().to(streams::get)))
         .service(get("/v1/models").route(reading().to(models::list)))
+        .service(post("/v1/models/{id:.*}/load").route(web::post().to(models::load)))
+        .service(post("/v1/models/{id:.*}/unload").route(web::post().to(models::unload)))
         .service(get("/v1/models/{id:.*}").route(reading().to(models::get)))
         .service(get("/health").route(reading().to(operations::ready)))
         .service(get("/ready").route(reading().to(operations::ready)))

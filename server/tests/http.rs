@@ -63,6 +63,8 @@ mod leaving;
 mod messages;
 #[path = "http/metrics.rs"]
 mod metrics;
+#[path = "http/models.rs"]
+mod models;
 #[path = "http/monitors.rs"]
 mod monitors;
 #[path = "http/operations.rs"]

@@ -94,6 +94,19 @@ pub struct Vocabulary {
     longest: usize,
 }
 
+/// Vocabularies are equal if all their tokens are: by id, bytes and kind, and by those that end a sequence.
+impl PartialEq for Vocabulary {
+    fn eq(&self, other: &Self) -> bool {
+        // The other fields are computed from these.
+        self.starts == other.starts
+            && self.bytes == other.bytes
+            && self.kinds == other.kinds
+            && self.eos == other.eos
+    }
+}
+
+impl Eq for Vocabulary {}
+
 impl Vocabulary {
     /// Creates a vocabulary of `(kind, bytes)` by token id. `eos` are the tokens that end a sequence, which
     /// may be none; they count as special whatever their kind is. The bytes of a special token are its name.

@@ -67,7 +67,6 @@ pub fn prepare(
         ignored,
     } = request;
     let plain = Generation::plain(&model);
-    prompt::check_model(served, &plain)?;
     permission::check(&plain, interest)?;
     let mut asked = Vec::with_capacity(questions.len());
     for (number, question) in questions.into_iter().enumerate() {

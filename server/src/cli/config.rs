@@ -82,7 +82,9 @@ fn texts(value: &Value) -> Option<Vec<String>> {
             let texts: Option<Vec<Vec<String>>> = items.iter().map(texts).collect();
             Some(texts?.into_iter().flatten().collect())
         }
-        _ => None,
+        // A flag that takes tables reads each from JSON.
+        Value::Dict(..) => serde_json::to_string(value).ok().map(|table| vec![table]),
+        Value::Empty(..) | Value::Char(..) => None,
     }
 }
 

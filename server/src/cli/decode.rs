@@ -61,21 +61,21 @@ pub fn run(args: &Args) -> Outcome {
         // The draft model of the demo model would guess at random here; a draft model that was named is kept.
         chosen.draft_files = chosen
             .draft_files
-            .filter(|_| args.model.drafts.draft_model.is_some());
+            .filter(|_| args.model.run.drafts.draft_model.is_some());
     }
     // Before the model, which may take a long time to load.
     let peer = match args.peer {
         Some(_) => Some(Peer::start(args, &chosen, &machine)?),
         None => None,
     };
-    let loaded = args.model.load(chosen).map_err(unusable)?;
+    let loaded = args.model.run.load(chosen).map_err(unusable)?;
     grid.check_room(
         loaded.max_positions(),
         loaded.cache_bytes_per_token(),
         machine.free_bytes,
     )?;
     let reads = loaded.reads().clone();
-    let started = loaded.start(&args.model, None, &mut |config| grid.fit(config));
+    let started = loaded.start(&args.model.run, None, &mut |config| grid.fit(config));
     let served = started.map_err(unusable)?;
     let measured = Bench {
         constraints: Constraints::compile(&served)?,
@@ -182,7 +182,7 @@ impl Bench<'_> {
     }
 
     fn bandwidth(&self) -> Result<Bandwidth, Failure> {
-        let options = self.args.model.load_options();
+        let options = self.args.model.run.load_options();
         let measured = Bandwidth::measure(options.device, options.threads, self.machine.buffer_bytes);
         measured.map_err(|error| Failure::Unable(format!("cannot measure the memory: {error}")))
     }

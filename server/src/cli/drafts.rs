@@ -99,7 +99,7 @@ impl Args {
 
     fn arms(&self) -> impl Iterator<Item = &'static Arm> {
         let is_named = |arm: &Arm| self.arms.iter().any(|name| name == arm.name);
-        let has_corpus = !self.model.drafts.draft_corpus.is_empty();
+        let has_corpus = !self.model.run.drafts.draft_corpus.is_empty();
         let is_wanted = move |arm: &&Arm| match self.arms.is_empty() {
             true => has_corpus || !arm.needs_corpus(),
             false => is_named(arm),
@@ -115,7 +115,7 @@ impl Args {
 pub fn run(args: &Args) -> Outcome {
     if let Some(arm) = args
         .arms()
-        .find(|arm| arm.needs_corpus() && args.model.drafts.draft_corpus.is_empty())
+        .find(|arm| arm.needs_corpus() && args.model.run.drafts.draft_corpus.is_empty())
     {
         let message = format!(
             "the drafts of --arm {} come from --draft-corpus PATH, which is missing",

@@ -153,7 +153,7 @@ pub fn run(args: Args) -> Outcome {
 fn model(args: &Args) -> ModelArgs {
     let mut model = args.model.clone();
     if args.sampling.law == LOCAL && args.sampling.search.is_none() {
-        model.max_batch = model.max_batch.min(args.sampling.n.max(1));
+        model.run.max_batch = model.run.max_batch.min(args.sampling.n.max(1));
     }
     model
 }

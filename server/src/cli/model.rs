@@ -1,6 +1,7 @@
 //! The flags of the model and its engine, which `serve` and `generate` share, and the loading of the model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lexiform::vocab::Tokenizer;
 use lexiform_engine::{
@@ -11,6 +12,7 @@ use lexiform_law::draft::Retrieval;
 
 use crate::cli::demo;
 use crate::cli::drafting::DraftArgs;
+use crate::grammars::store::Shelf;
 use crate::model::corpus;
 use crate::model::served::{self, ServedModel};
 use crate::model::source::{self, Located, Place, Stores, Wanted};
@@ -27,7 +29,7 @@ const CACHE_MIB: usize = 512;
 /// The divisor of the free memory that gives the default memory for keys and values.
 const CACHE_PART: usize = 4;
 
-/// The model to run, and how it runs. Shared by `serve` and `generate`.
+/// The model to run, and how it runs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ModelArgs {
     /// A GGUF file, a Hugging Face folder, OWNER/NAME or OWNER/NAME:FILE from the Hugging Face cache,
@@ -35,6 +37,14 @@ pub struct ModelArgs {
     /// lists the available models. By default the model that `cargo xtask serve` has fetched, or else demo
     #[arg(help_heading = "Model", long, env = "LEXIFORM_MODEL", value_name = "MODEL")]
     pub model: Option<PathBuf>,
+    /// How it runs.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// How a model runs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RunArgs {
     /// Where the model runs: cpu, cuda, or cuda:N
     #[arg(help_heading = "Model", long, env = "LEXIFORM_DEVICE", default_value = "cpu")]
     pub device: Device,
@@ -162,7 +172,7 @@ impl ModelArgs {
         change: &mut dyn FnMut(&mut EngineConfig),
     ) -> Result<ServedModel, StartError> {
         let chosen = self.choose(Wanted::ToAnswer)?;
-        self.load(chosen)?.start(self, name, change)
+        self.run.load(chosen)?.start(&self.run, name, change)
     }
 
     /// Finds the model on this disk, and its draft model.
@@ -170,8 +180,18 @@ impl ModelArgs {
     /// # Errors
     /// Fails if the named model does not exist, or if this program has no demo model.
     pub fn choose(&self, wanted: Wanted) -> Result<Chosen, StartError> {
+        self.run.choose(self.model.as_deref(), wanted)
+    }
+}
+
+impl RunArgs {
+    /// Finds a model on this disk, or the usual one, and its draft model.
+    ///
+    /// # Errors
+    /// Fails if the named model does not exist, or if this program has no demo model.
+    pub fn choose(&self, word: Option<&Path>, wanted: Wanted) -> Result<Chosen, StartError> {
         let stores = Stores::of_user();
-        let located = match &self.model {
+        let located = match word {
             Some(word) => source::locate(word, wanted, &stores)?,
             None => source::usual(wanted, &stores),
         };
@@ -359,7 +379,21 @@ impl Loaded {
     /// Fails if the tokenizer does not match the model, or if the engine cannot start.
     pub fn start(
         self,
-        args: &ModelArgs,
+        args: &RunArgs,
+        name: Option<String>,
+        change: &mut dyn FnMut(&mut EngineConfig),
+    ) -> Result<ServedModel, StartError> {
+        self.start_beside(&served::grammar_shelf(), args, name, change)
+    }
+
+    /// Starts its engine, with a changed configuration, and with its grammars on this shelf.
+    ///
+    /// # Errors
+    /// Fails if the tokenizer does not match the model, or if the engine cannot start.
+    pub fn start_beside(
+        self,
+        shelf: &Arc<Shelf>,
+        args: &RunArgs,
         name: Option<String>,
         change: &mut dyn FnMut(&mut EngineConfig),
     ) -> Result<ServedModel, StartError> {
@@ -369,7 +403,7 @@ impl Loaded {
         config.draft_stores.corpus = self.corpus;
         change(&mut config);
         let name = name.unwrap_or(self.name);
-        let served = ServedModel::start(name, model, self.draft, self.text, &eos, config)?;
+        let served = ServedModel::start_beside(shelf, name, (model, self.draft), self.text, &eos, config)?;
         Ok(served.with_weights(weights))
     }
 }
@@ -392,13 +426,13 @@ mod tests {
     #[derive(clap::Parser)]
     struct Flags {
         #[command(flatten)]
-        model: ModelArgs,
+        run: RunArgs,
     }
 
     fn config(flags: &[&str]) -> EngineConfig {
         let flags = Flags::try_parse_from([&["lexiform"], flags].concat()).expect("flags");
         let model = ScriptedModel::new(8, 1_000, |_| vec![0.0; 8]);
-        flags.model.engine_config(&model)
+        flags.run.engine_config(&model)
     }
 
     #[test]
@@ -419,7 +453,7 @@ mod tests {
     fn the_cache_is_what_is_asked_for_or_a_part_of_what_is_free() {
         let mib = |flags: &[&str]| {
             let flags = Flags::try_parse_from([&["lexiform"], flags].concat()).expect("flags");
-            flags.model.cache_mib()
+            flags.run.cache_mib()
         };
         assert_eq!(mib(&["--cache-memory", "7"]), 7);
         assert_eq!(mib(&["--device", "cuda"]), 512);

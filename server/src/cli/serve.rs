@@ -2,8 +2,10 @@
 
 mod flags;
 mod greeting;
+mod models;
 mod output;
 mod reload;
+mod table;
 
 use std::net::{TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
@@ -15,9 +17,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::answer::resume::ResumeLimits;
 use crate::cli::callbacks::CallbackArgs;
-use crate::cli::model::ModelArgs;
-use crate::grammars::tool_format::ToolFormatChoice;
 use crate::model::limits::RequestLimits;
+use crate::model::served;
 use crate::operate::audit::Audit;
 use crate::operate::clients::Clients;
 use crate::operate::cors::Cors;
@@ -33,10 +34,11 @@ use crate::routes::server::{self, Listener, Listening};
 use crate::routes::state::{AppState, Offered, Settings};
 use flags::{Access, Limits, Logs, Place};
 use greeting::Address;
+use models::ModelsArgs;
 use output::Output;
 use reload::{Reload, Tls};
 
-/// Serve a model over HTTP, speaking the OpenAI API.
+/// Serve models over HTTP, speaking the OpenAI API.
 ///
 /// Every flag can also be set by an environment variable, LEXIFORM_ and the flag's name in capitals, and in a
 /// TOML file that --config names: `max-batch = 16`. A flag wins over the environment, and the environment
@@ -46,14 +48,15 @@ use reload::{Reload, Tls};
 ///   lexiform serve                                      the fetched model, or demo, on 127.0.0.1:8000
 ///   lexiform serve --model Qwen3-0.6B-Q8_0.gguf --host 0.0.0.0 --api-keys keys.toml
 ///   lexiform serve --model ollama:qwen3:0.6b
+///   lexiform serve --model Qwen3-0.6B-Q8_0.gguf --model demo --models-loaded 1
 ///   lexiform serve --config lexiform.toml --log-format json --audit-log audit.jsonl
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_help = EXIT_CODES)]
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// The name of the model in requests; by default the name of its file or folder, or for a model of a
-    /// store the value of --model
+    /// The name of the model in requests, if there is one model; by default the name of its file or folder,
+    /// or for a model of a store the value of --model
     #[arg(
         help_heading = "Address",
         long,
@@ -64,19 +67,8 @@ pub struct Args {
     /// A TOML file with values for these flags
     #[arg(long, env = "LEXIFORM_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The format in which the model writes calls of tools: one of the formats of models that the
-    /// documentation lists, any for all forms that the service knows, or auto for the format that the chat
-    /// template shows, or else any
-    #[arg(
-        help_heading = "Model",
-        long,
-        env = "LEXIFORM_TOOL_FORMAT",
-        default_value = "auto",
-        value_name = "FORMAT"
-    )]
-    tool_format: ToolFormatChoice,
     #[command(flatten)]
-    model: ModelArgs,
+    models: ModelsArgs,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -105,29 +97,27 @@ pub fn run(args: Args) -> Outcome {
     let traces = traces.transpose().map_err(no_thread("traces"))?;
     let settings = settings(&args, &output, traces.unwrap_or_default())?;
     let tls = Tls::read(&args.access).map_err(|error| Failure::message(format!("TLS: {error}")))?;
-    let callbacks = args.callbacks.read()?;
+    let callbacks = Arc::new(args.callbacks.read()?);
     let listening = Listening {
         workers: 2,
         drain_seconds: args.limits.drain_seconds,
         keep_alive: Duration::from_secs(args.limits.keep_alive_seconds),
         tls: tls.config.clone(),
     };
-    let served = args
-        .model
-        .open(args.served_model_name.clone())
-        .map_err(|error| Failure::message(error.to_string()))?
-        .with_limits(patience(&args.limits))
-        .with_callbacks(callbacks)
-        .with_tool_format(args.tool_format)
-        .sharing_grammars(args.access.share_grammars);
-    let app = AppState::new(Arc::new(served), settings);
+    let shelf = served::grammar_shelf();
+    shelf.share(args.access.share_grammars);
+    let name = args.served_model_name.as_deref();
+    let models = args
+        .models
+        .open(name, &callbacks, patience(&args.limits), shelf)?;
+    let app = AppState::new(Arc::new(models), settings);
     let app = Arc::new(app.map_err(no_thread("the preparation of requests"))?);
     let told = app.clone();
     let metrics_sent = export
         .metrics
         .map(|metrics| otlp::periodic::Metrics::start(metrics, export.service, move || exposition(&told)));
     let metrics_sent = metrics_sent.transpose().map_err(no_thread("metrics"))?;
-    let served = app.clone();
+    let state = app.clone();
     let address = address(&listener, socket.as_ref(), listening.tls.is_some())?;
     let serving = serve(
         app,
@@ -137,11 +127,11 @@ pub fn run(args: Args) -> Outcome {
     );
     let ended = actix_web::rt::System::new().block_on(serving);
     // Answers that did not end in time may still be running.
-    served.served.engine().stop();
+    state.models.stop();
     if let Some(sent) = metrics_sent {
         sent.close();
     }
-    served.settings.audit.flush();
+    state.settings.audit.flush();
     ended.map_err(|error| Failure::Unable(format!("the server failed: {error}")))?;
     Ok(Code::Fine)
 }

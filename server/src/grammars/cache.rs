@@ -100,6 +100,16 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
         drop(entries);
     }
 
+    /// Removes the entries whose key satisfies `is`. O(entries).
+    pub fn remove(&self, is: impl Fn(&K) -> bool) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let keys: Vec<K> = entries.by_key.keys().filter(|key| is(key)).cloned().collect();
+        let gone: Vec<_> = keys.iter().filter_map(|key| entries.take(key)).collect();
+        // The values are dropped after the lock is released.
+        drop(entries);
+        drop(gone);
+    }
+
     /// Returns the weight of all entries, and their number.
     pub fn totals(&self) -> (u64, u64) {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,11 @@
-//! The store of compiled grammars: the compilers of one vocabulary, a cache keyed by the meaning of a
-//! language, and the grammars that clients registered. Clients send the same schema with every request.
+//! The compiled grammars: the compilers of each vocabulary, a cache keyed by the meaning of a language, and
+//! the grammars that clients registered. Clients send the same schema with every request.
+//!
+//! ```text
+//!   model ─┐
+//!   model ─┴─► store of a vocabulary ─┐
+//!   model ───► store of a vocabulary ─┴─► shelf: one cache, one bound
+//! ```
 //!
 //! Each API key has grammars and tables of its own: a grammar that is found takes less time than one that is
 //! compiled, which would tell a key what another has sent. They are shared if the operator says so, and
@@ -12,7 +18,8 @@
 //! them has left. Sources that do not compile are not cached: the compiler's limits are deterministic, so the
 //! answer would be the same again, but caching it would let bad requests evict good grammars.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use lexiform::Options;
@@ -62,62 +69,180 @@ pub struct Compiled {
     weight: u32,
 }
 
-/// The identity of a compiled grammar: the key that had it compiled, if keys do not share, and its language.
-type OfKey = (Owner, Language);
-
-/// The compilers of one model's vocabulary, with their cache.
-pub struct GrammarStore {
-    compilers: Compilers,
-    limits: Limits,
-    cache: Cache<OfKey, Compiled>,
-    compiling: SingleFlight<OfKey, Result<Compiled, Arc<Rejected>>>,
-    /// `true` if keys share grammars.
-    is_shared: bool,
-    memory: CompileMemory,
-    /// The registered constraints. Each key has a separate namespace: no other key can read or use its
-    /// entries.
-    registered: Cache<(Owner, String), Constraint>,
+/// The identity of a compiled grammar.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Identity {
+    /// The number of the vocabulary whose tokens it has.
+    vocabulary: u64,
+    /// The key that had it compiled, if keys do not share.
+    key: Owner,
+    language: Language,
 }
 
-impl GrammarStore {
-    /// Creates a store whose cache is bounded by about this many bytes. Keys do not share grammars.
-    pub fn new(vocabulary: Arc<Vocabulary>, bytes: u64) -> Self {
-        let compiler = Compiler::new(vocabulary);
-        // Without the priming, schemas still compile, but more slowly.
-        let primed = compiler.primed(&Options::for_generation()).unwrap_or(compiler);
+/// The memory that the grammars of all vocabularies share, and the store of each vocabulary.
+///
+/// Models with equal vocabularies have the same store, so that what one has had compiled serves the other.
+pub struct Shelf {
+    cache: Cache<Identity, Compiled>,
+    compiling: SingleFlight<Identity, Result<Compiled, Arc<Rejected>>>,
+    /// `true` if keys share grammars.
+    is_shared: AtomicBool,
+    memory: CompileMemory,
+    /// The registered constraints, which belong to no vocabulary. Each key has a separate namespace: no other
+    /// key can read or use its entries.
+    registered: Cache<(Owner, String), Constraint>,
+    stores: Mutex<Vec<Weak<GrammarStore>>>,
+    numbers: AtomicU64,
+}
+
+impl Shelf {
+    /// Creates a shelf whose cache is bounded by about this many bytes. Keys do not share grammars.
+    pub fn new(bytes: u64) -> Self {
         Self {
-            compilers: Compilers::new(primed),
-            is_shared: false,
-            limits: Limits::default(),
             cache: Cache::new(bytes),
             compiling: SingleFlight::default(),
+            is_shared: AtomicBool::new(false),
             memory: CompileMemory::new(COMPILE_MEMORY),
             registered: Cache::new(bytes / 8),
+            stores: Mutex::default(),
+            numbers: AtomicU64::new(0),
         }
     }
 
     /// Sets whether keys share grammars.
-    #[must_use]
-    pub fn shared(self, is_shared: bool) -> Self {
-        Self { is_shared, ..self }
+    pub fn share(&self, is_shared: bool) {
+        self.is_shared.store(is_shared, Relaxed);
+    }
+
+    /// Returns the store of a vocabulary: the one of an equal vocabulary if there is one.
+    pub fn store(self: &Arc<Self>, vocabulary: Vocabulary) -> Arc<GrammarStore> {
+        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        stores.retain(|store| store.strong_count() > 0);
+        let mut known = stores.iter().filter_map(Weak::upgrade);
+        if let Some(store) = known.find(|store| **store.vocabulary() == vocabulary) {
+            return store;
+        }
+        let number = self.numbers.fetch_add(1, Relaxed);
+        let store = Arc::new(GrammarStore::new(self.clone(), number, Arc::new(vocabulary)));
+        stores.push(Arc::downgrade(&store));
+        store
+    }
+
+    /// Bounds the tables of keys, and weighs the grammars that have grown since they were last weighed: a
+    /// grammar that is not requested again would otherwise stay as large as it was when its last answer
+    /// ended. Checking one takes some hundred nanoseconds.
+    pub fn weigh_all(&self) {
+        let is_due = |compiled: &Compiled| has_grown(compiled) || compiled.grammar.compacted().is_some();
+        for (place, compiled, owner) in self.cache.matching(is_due) {
+            self.weighed(&place, compiled, &owner);
+        }
+        for store in self.stores() {
+            store.compilers.tidy();
+        }
+    }
+
+    fn stores(&self) -> Vec<Arc<GrammarStore>> {
+        let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        stores.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Returns the gauges of the cache and of running compilations.
+    pub fn now(&self) -> CompilerGauges {
+        let (cache_bytes, cache_entries) = self.cache.totals();
+        CompilerGauges {
+            cache_bytes,
+            cache_entries,
+            evictions: self.cache.evicted(),
+            running: self.compiling.running(),
+        }
+    }
+
+    /// Returns the grammar, or its replacement if it has outgrown its bound; a grammar that has grown a lot
+    /// is weighed again.
+    fn weighed(&self, place: &Identity, mut compiled: Compiled, owner: &Owner) -> Compiled {
+        if let Some(renewed) = compiled.grammar.compacted() {
+            compiled.weight = u32::try_from(renewed.memory_usage()).unwrap_or(u32::MAX);
+            compiled.grammar = renewed;
+        } else if has_grown(&compiled) {
+            compiled.weight = u32::try_from(compiled.grammar.memory_usage()).unwrap_or(u32::MAX);
+        } else {
+            return compiled;
+        }
+        self.keep(place, &compiled, owner);
+        compiled
+    }
+
+    fn keep(&self, place: &Identity, compiled: &Compiled, owner: &Owner) {
+        let source = u32::try_from(place.language.source_bytes()).unwrap_or(u32::MAX);
+        let base = BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE));
+        let readers = compiled
+            .readers
+            .iter()
+            .flatten()
+            .map(ArgumentReader::memory_usage);
+        let weight = u64::from(base.saturating_add(compiled.weight)) + readers.sum::<usize>() as u64;
+        self.cache
+            .insert(place.clone(), compiled.clone(), owner.clone(), weight);
+    }
+}
+
+/// The compilers of one vocabulary, whose grammars are on the shelf.
+pub struct GrammarStore {
+    number: u64,
+    vocabulary: Arc<Vocabulary>,
+    compilers: Compilers,
+    limits: Limits,
+    shelf: Arc<Shelf>,
+}
+
+impl Drop for GrammarStore {
+    /// Forgets the grammars: no model can use them any more.
+    fn drop(&mut self) {
+        self.shelf.cache.remove(|place| place.vocabulary == self.number);
+    }
+}
+
+impl GrammarStore {
+    fn new(shelf: Arc<Shelf>, number: u64, vocabulary: Arc<Vocabulary>) -> Self {
+        let compiler = Compiler::new(vocabulary.clone());
+        // Without the priming, schemas still compile, but more slowly.
+        let primed = compiler.primed(&Options::for_generation()).unwrap_or(compiler);
+        Self {
+            number,
+            vocabulary,
+            compilers: Compilers::new(primed),
+            limits: Limits::default(),
+            shelf,
+        }
+    }
+
+    /// Returns the shelf with the grammars of all vocabularies.
+    pub fn shelf(&self) -> &Arc<Shelf> {
+        &self.shelf
+    }
+
+    /// Returns the vocabulary.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.vocabulary
     }
 
     /// Stores a constraint under its identity for the key of this requester, as long as there is room.
     pub fn register(&self, id: &str, constraint: Constraint, requester: &Requester) {
         let weight = constraint.source.bytes() + REGISTERED_BYTES;
         let (key, owner) = (requester.key.clone(), requester.owner.clone());
-        self.registered
+        self.shelf
+            .registered
             .insert((key, id.to_owned()), constraint, owner, weight as u64);
     }
 
     /// Returns the constraint that was registered under this identity with the key of this requester.
     pub fn registered(&self, id: &str, requester: &Requester) -> Option<Constraint> {
-        self.registered.get(&(requester.key.clone(), id.to_owned()))
+        self.shelf.registered.get(&(requester.key.clone(), id.to_owned()))
     }
 
     /// Returns the key among whose grammars those of a request are; `None` for those that all share.
     fn key_of(&self, interest: &Interest) -> Owner {
-        match self.is_shared {
+        match self.shelf.is_shared.load(Relaxed) {
             true => None,
             false => interest.requester().key.clone(),
         }
@@ -134,23 +259,28 @@ impl GrammarStore {
         interest: &Interest,
         metrics: &Metrics,
     ) -> Option<Result<Compiled, Arc<Rejected>>> {
-        let place: OfKey = (self.key_of(interest), language.clone());
-        if let Some(compiled) = self.cache.get(&place) {
+        let place = Identity {
+            vocabulary: self.number,
+            key: self.key_of(interest),
+            language: language.clone(),
+        };
+        let shelf = &self.shelf;
+        if let Some(compiled) = shelf.cache.get(&place) {
             metrics.grammar_hit();
-            return Some(Ok(self.weighed(&place, compiled, interest.owner())));
+            return Some(Ok(shelf.weighed(&place, compiled, interest.owner())));
         }
-        self.compiling.run(&place, interest, |cancel| {
+        shelf.compiling.run(&place, interest, |cancel| {
             // Another request may have inserted it since.
-            if let Some(compiled) = self.cache.get(&place) {
+            if let Some(compiled) = shelf.cache.get(&place) {
                 return Ok(compiled);
             }
             let limits = Limits {
                 cancel,
-                meter: self.memory.one_of(interest.owner()),
+                meter: shelf.memory.one_of(interest.owner()),
                 ..self.limits.clone()
             };
             let begun = Instant::now();
-            let compiled = compile(language, &self.compilers.of(&place.0), &limits);
+            let compiled = compile(language, &self.compilers.of(&place.key), &limits);
             let outcome = match &compiled {
                 Ok(_) => CompileOutcome::Compiled,
                 Err(rejected) if rejected.is_called_off() => CompileOutcome::CalledOff,
@@ -158,65 +288,15 @@ impl GrammarStore {
             };
             metrics.grammar_compiled(language.kind(), begun.elapsed(), outcome);
             if let Ok(compiled) = &compiled {
-                self.keep(&place, compiled, interest.owner());
+                shelf.keep(&place, compiled, interest.owner());
             }
             compiled.map_err(Arc::new)
         })
     }
 
-    /// Returns the grammar, or its replacement if it has outgrown its bound; a grammar that has grown a lot
-    /// is weighed again.
-    fn weighed(&self, place: &OfKey, mut compiled: Compiled, owner: &Owner) -> Compiled {
-        if let Some(renewed) = compiled.grammar.compacted() {
-            compiled.weight = u32::try_from(renewed.memory_usage()).unwrap_or(u32::MAX);
-            compiled.grammar = renewed;
-        } else if has_grown(&compiled) {
-            compiled.weight = u32::try_from(compiled.grammar.memory_usage()).unwrap_or(u32::MAX);
-        } else {
-            return compiled;
-        }
-        self.keep(place, &compiled, owner);
-        compiled
-    }
-
-    /// Bounds the tables of keys, and weighs the grammars that have grown since they were last weighed: a
-    /// grammar that is not requested again would otherwise stay as large as it was when its last answer
-    /// ended. Checking one takes some hundred nanoseconds.
-    pub fn weigh_all(&self) {
-        let is_due = |compiled: &Compiled| has_grown(compiled) || compiled.grammar.compacted().is_some();
-        for (place, compiled, owner) in self.cache.matching(is_due) {
-            self.weighed(&place, compiled, &owner);
-        }
-        self.compilers.tidy();
-    }
-
-    fn keep(&self, place: &OfKey, compiled: &Compiled, owner: &Owner) {
-        let source = u32::try_from(place.1.source_bytes()).unwrap_or(u32::MAX);
-        let base = BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE));
-        let readers = compiled
-            .readers
-            .iter()
-            .flatten()
-            .map(ArgumentReader::memory_usage);
-        let weight = u64::from(base.saturating_add(compiled.weight)) + readers.sum::<usize>() as u64;
-        self.cache
-            .insert(place.clone(), compiled.clone(), owner.clone(), weight);
-    }
-
     /// Returns the estimated size in bytes of the cached grammars that this owner is charged for.
     pub fn charged(&self, owner: &Owner) -> u64 {
-        self.cache.charged(owner)
-    }
-
-    /// Returns the gauges of the cache and of running compilations.
-    pub fn now(&self) -> CompilerGauges {
-        let (cache_bytes, cache_entries) = self.cache.totals();
-        CompilerGauges {
-            cache_bytes,
-            cache_entries,
-            evictions: self.cache.evicted(),
-            running: self.compiling.running(),
-        }
+        self.shelf.cache.charged(owner)
     }
 }
 
@@ -290,7 +370,7 @@ mod tests {
     fn grammars(bytes: u64) -> GrammarStore {
         let tokens = ["<end>", "a", "b"].map(|text| (TokenKind::Text, text));
         let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
-        GrammarStore::new(vocabulary, bytes)
+        GrammarStore::new(Arc::new(Shelf::new(bytes)), 0, vocabulary)
     }
 
     fn language(pattern: String) -> Language {
@@ -304,8 +384,12 @@ mod tests {
     fn get(grammars: &GrammarStore, number: usize, owner: Owner) -> bool {
         let language = language(format!("a{{{number}}}"));
         let (wanted, metrics) = (InterestGuard::by(owner), Metrics::new("m"));
-        let place = (grammars.key_of(&wanted.interest()), language.clone());
-        let known = grammars.cache.get(&place).is_some();
+        let place = Identity {
+            vocabulary: 0,
+            key: grammars.key_of(&wanted.interest()),
+            language: language.clone(),
+        };
+        let known = grammars.shelf.cache.get(&place).is_some();
         let got = grammars.get(&language, &wanted.interest(), &metrics);
         assert!(got.is_some_and(|compiled| compiled.is_ok()), "{number}");
         !known
@@ -318,7 +402,7 @@ mod tests {
         let bytes = 16 * u64::from(BASE_BYTES);
         let grammars = grammars(bytes);
         (1..200).for_each(|number| assert!(get(&grammars, number, None), "{number}"));
-        let now = grammars.now();
+        let now = grammars.shelf.now();
         assert!(now.cache_bytes <= bytes && now.cache_entries < 16, "{now:?}");
         assert_eq!(now.evictions + now.cache_entries, 199);
         assert!(get(&grammars, 1, None));
@@ -362,8 +446,13 @@ mod tests {
         for _ in 0..90 {
             state = first.step_bytes(state, b"a").expect("a text goes on");
         }
-        grammars.weigh_all();
-        let kept = grammars.cache.get(&(None, language)).expect("it is kept").grammar;
+        grammars.shelf.weigh_all();
+        let place = Identity {
+            vocabulary: 0,
+            key: None,
+            language,
+        };
+        let kept = grammars.shelf.cache.get(&place).expect("it is kept").grammar;
         assert!(!kept.ptr_eq(&first) && kept.memory_usage() < first.memory_usage());
     }
 
@@ -406,7 +495,8 @@ mod tests {
         assert!(get(&apart, 1, Owner::clone(&one)) && !get(&apart, 1, one.clone()));
         assert!(get(&apart, 1, other.clone()) && !get(&apart, 1, other.clone()));
         assert!(get(&apart, 1, None) && !get(&apart, 1, None));
-        let shared = grammars(1 << 24).shared(true);
+        let shared = grammars(1 << 24);
+        shared.shelf.share(true);
         assert!(get(&shared, 1, one) && !get(&shared, 1, other.clone()) && !get(&shared, 1, None));
         // Without keys, addresses share grammars, and are charged for them.
         let by = |address: &str| Requester {
@@ -421,5 +511,44 @@ mod tests {
         };
         assert!(at("10.0.0.1").ptr_eq(&at("10.0.0.2")));
         assert!(apart.charged(&by("10.0.0.1").owner) > 0 && apart.charged(&by("10.0.0.2").owner) == 0);
+    }
+
+    /// Guards against two models that compile everything twice, and against grammars of one vocabulary that
+    /// answer for another.
+    #[test]
+    fn equal_vocabularies_share_a_store_and_others_only_the_memory() {
+        let shelf = Arc::new(Shelf::new(1 << 24));
+        let store = |last: &str, eos: u32| {
+            let tokens = ["<end>", "a", last].map(|text| (TokenKind::Text, text));
+            shelf.store(Vocabulary::new(&tokens, &[eos]).expect("a vocabulary"))
+        };
+        let (first, same, other, ending) = (store("b", 0), store("b", 0), store("c", 0), store("b", 1));
+        assert!(Arc::ptr_eq(&first, &same) && Arc::ptr_eq(first.vocabulary(), same.vocabulary()));
+        assert!(!Arc::ptr_eq(&first, &other) && !Arc::ptr_eq(&first, &ending));
+        let entries = || shelf.now().cache_entries;
+        let compile = |store: &GrammarStore| {
+            let wanted = InterestGuard::by(None);
+            let got = store.get(&language("a".to_owned()), &wanted.interest(), &Metrics::new("m"));
+            got.expect("somebody wants it").expect("it compiles")
+        };
+        let compiled = compile(&first);
+        assert!(compile(&same).grammar.ptr_eq(&compiled.grammar) && entries() == 1);
+        assert!(!compile(&other).grammar.ptr_eq(&compiled.grammar) && entries() == 2);
+        // A registered constraint is of no vocabulary.
+        let requester = Requester::default();
+        first.register(
+            "id",
+            Constraint::new(Source::Regex("a".to_owned()), "guided_regex"),
+            &requester,
+        );
+        assert!(other.registered("id", &requester).is_some());
+        drop((first, other));
+        assert_eq!(
+            entries(),
+            1,
+            "the grammars of the vocabulary that nobody has are gone"
+        );
+        drop(same);
+        assert_eq!(entries(), 0);
     }
 }

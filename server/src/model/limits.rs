@@ -80,6 +80,17 @@ impl RequestLimits {
         }
     }
 
+    /// Returns the limits of one model of several: its queue is its own; the times, the room of requests in
+    /// preparation and the signal to stop are those of all.
+    #[must_use]
+    pub fn of_one_model(&self) -> Self {
+        Self {
+            waiting: Arc::new(Room::new(self.waiting.limit())),
+            turned_away: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// Takes room among the requests in preparation, until it is dropped.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use lexiform::vocab::{Tokenizer, Vocabulary, VocabularyError};
 use lexiform_engine::{Assistant, Engine, EngineConfig, Model, OwnTokens, Tokenise, WeightFormat};
 
 use crate::grammars::language::{END_THINK, THINK};
-use crate::grammars::store::GrammarStore;
+use crate::grammars::store::{GrammarStore, Shelf};
 use crate::grammars::tool_format::{ToolFormat, ToolFormatChoice};
 use crate::model::limits::RequestLimits;
 use crate::model::template::ChatTemplate;
@@ -40,6 +40,11 @@ pub fn own_tokens(tokenizer: Tokenizer, eos: &[u32], rows: usize) -> Result<OwnT
     })
 }
 
+/// Returns an empty shelf for the grammars of models.
+pub fn grammar_shelf() -> Arc<Shelf> {
+    Arc::new(Shelf::new(GRAMMAR_CACHE_BYTES))
+}
+
 /// Returns the format of calls of tools of a model.
 fn tool_format(choice: ToolFormatChoice, text: &ModelText) -> ToolFormat {
     choice.with_template(text.template.as_ref().map(ChatTemplate::source))
@@ -52,18 +57,18 @@ pub struct ServedModel {
     engine: Engine,
     has_draft_model: bool,
     text: ModelText,
-    vocabulary: Arc<Vocabulary>,
-    grammars: GrammarStore,
-    metrics: Metrics,
+    grammars: Arc<GrammarStore>,
+    metrics: Arc<Metrics>,
     limits: RequestLimits,
-    callbacks: Callbacks,
+    callbacks: Arc<Callbacks>,
     weights: WeightFormat,
     tool_format: ToolFormat,
     fingerprint: String,
 }
 
 impl ServedModel {
-    /// Starts the engine of a model. `eos` are the tokens that end a text.
+    /// Starts the engine of a model that shares its grammars with no other. `eos` are the tokens that end a
+    /// text.
     ///
     /// # Errors
     /// Fails if the tokenizer does not match the model, or if the engine cannot start.
@@ -75,12 +80,28 @@ impl ServedModel {
         eos: &[u32],
         config: EngineConfig,
     ) -> Result<Self, StartError> {
-        let vocabulary = Arc::new(text.tokenizer.vocabulary_with_rows(eos, model.vocab_size())?);
+        Self::start_beside(&grammar_shelf(), name, (model, draft), text, eos, config)
+    }
+
+    /// Starts the engine of a model whose grammars are on this shelf.
+    ///
+    /// # Errors
+    /// Fails if the tokenizer does not match the model, or if the engine cannot start.
+    pub fn start_beside(
+        shelf: &Arc<Shelf>,
+        name: String,
+        (model, draft): (Box<dyn Model>, Option<Assistant>),
+        text: ModelText,
+        eos: &[u32],
+        config: EngineConfig,
+    ) -> Result<Self, StartError> {
+        let vocabulary = text.tokenizer.vocabulary_with_rows(eos, model.vocab_size())?;
+        let grammars = shelf.store(vocabulary);
+        let vocabulary = grammars.vocabulary().clone();
         let cutter = Arc::new(ForcedText(text.tokenizer.clone()));
         let has_draft_model = draft.is_some();
-        let engine = Engine::start_with_tokeniser(model, draft, vocabulary.clone(), cutter, config)?;
-        let grammars = GrammarStore::new(vocabulary.clone(), GRAMMAR_CACHE_BYTES);
-        let metrics = Metrics::new(&name);
+        let engine = Engine::start_with_tokeniser(model, draft, vocabulary, cutter, config)?;
+        let metrics = Arc::new(Metrics::new(&name));
         let tool_format = tool_format(ToolFormatChoice::Auto, &text);
         Ok(Self {
             name,
@@ -88,11 +109,10 @@ impl ServedModel {
             engine,
             has_draft_model,
             text,
-            vocabulary,
             grammars,
             metrics,
             limits: RequestLimits::default(),
-            callbacks: Callbacks::default(),
+            callbacks: Arc::default(),
             weights: WeightFormat::Stored,
             tool_format,
             fingerprint: FINGERPRINT.to_owned(),
@@ -126,7 +146,7 @@ impl ServedModel {
 
     /// Returns the vocabulary: the bytes of every token.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
-        &self.vocabulary
+        self.grammars.vocabulary()
     }
 
     /// Returns the store of grammars: the compiler and its cache.
@@ -134,23 +154,23 @@ impl ServedModel {
         &self.grammars
     }
 
-    /// Sets whether keys use the grammars that others have had compiled; without this, they do not.
+    /// Sets the metrics in which it is counted; without this, they begin at zero.
     #[must_use]
-    pub fn sharing_grammars(self, shared: bool) -> Self {
-        let grammars = self.grammars.shared(shared);
-        Self { grammars, ..self }
+    pub fn with_metrics(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Returns the metrics.
-    pub fn metrics(&self) -> &Metrics {
+    pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
     /// Returns `true` if the model has tokens for a thought before its answer.
     pub fn thinks(&self) -> bool {
         [THINK, END_THINK].iter().all(|mark| {
-            let text = self.vocabulary.token_of(mark.as_bytes());
-            text.or_else(|| self.vocabulary.special(mark)).is_some()
+            let vocabulary = self.vocabulary();
+            let text = vocabulary.token_of(mark.as_bytes());
+            text.or_else(|| vocabulary.special(mark)).is_some()
         })
     }
 
@@ -162,8 +182,11 @@ impl ServedModel {
 
     /// Sets the callbacks that requests may name; without this, there are none.
     #[must_use]
-    pub fn with_callbacks(self, callbacks: Callbacks) -> Self {
-        Self { callbacks, ..self }
+    pub fn with_callbacks(self, callbacks: impl Into<Arc<Callbacks>>) -> Self {
+        Self {
+            callbacks: callbacks.into(),
+            ..self
+        }
     }
 
     /// Returns the callbacks that requests may name.

@@ -15,6 +15,7 @@
 //! constraints = ["json_schema", "choice"]
 //! laws = ["local"]
 //! searches = []
+//! operator = true                    # it may load and unload models
 //! ```
 
 mod bucket;

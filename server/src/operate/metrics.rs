@@ -4,7 +4,7 @@
 //! metrics that only this server has are called `lexiform_*`. `deploy/metrics.md` lists all of them, and the
 //! ones that are not served, with the reasons.
 
-mod exposition;
+pub mod exposition;
 mod families;
 pub mod gauges;
 
@@ -371,58 +371,5 @@ impl Metrics {
         self.compile.get_or_create(&label).observe(seconds);
         // Values that are not negative are ordered like their bits.
         self.compile_longest.inner().fetch_max(seconds.to_bits(), Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::gauges::{BodyCounts, CompilerGauges, Gauges, TurnedAway};
-    use super::*;
-    use lexiform_engine::{Meters, Stats};
-
-    #[test]
-    fn the_exposition_can_be_read_line_by_line() {
-        let metrics = Metrics::new("a\"b\n");
-        metrics.answered(200, Duration::from_millis(3));
-        metrics.grammar_compiled(
-            GrammarKind::Regex,
-            Duration::from_secs(60),
-            CompileOutcome::Compiled,
-        );
-        let (stats, meters) = (Stats::default(), Meters::default());
-        let text = metrics.exposition(Gauges {
-            stats: &stats,
-            meters: &meters,
-            compiling: CompilerGauges::default(),
-            turned_away: TurnedAway::default(),
-            traces: (0, 0),
-            lines_lost: [("messages", 0), ("audit", 0)],
-            bodies: BodyCounts::default(),
-            resident: Some(1),
-        });
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let (series, number) = line.rsplit_once(' ').expect("a series and a number");
-            assert!(series.contains("model_name=\"a\\\"b\\n\""), "{line}");
-            assert!(number.parse::<f64>().is_ok(), "{line}");
-        }
-        let labels = "model_name=\"a\\\"b\\n\",engine=\"0\"";
-        for line in [
-            format!("lexiform_answer_seconds_bucket{{{labels},le=\"0.005\"}} 1"),
-            format!("lexiform_mask_seconds_bucket{{{labels},le=\"0.00000025\"}} 0"),
-            format!("lexiform_own_seconds_per_token_bucket{{{labels},le=\"0.00005\"}} 0"),
-            format!("lexiform_grammar_compile_seconds_sum{{{labels},kind=\"regex\"}} 60.0"),
-            format!("lexiform_grammar_compile_seconds_count{{{labels},kind=\"ebnf\"}} 0"),
-        ] {
-            assert!(text.contains(&line), "{line} is missing in {text}");
-        }
-        let helps: Vec<&str> = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("# HELP "))
-            .collect();
-        let mut names: Vec<&str> = helps.iter().filter_map(|help| help.split(' ').next()).collect();
-        names.sort_unstable();
-        let all = names.len();
-        names.dedup();
-        assert_eq!(names.len(), all, "every metric is told of once");
     }
 }

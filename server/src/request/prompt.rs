@@ -24,18 +24,6 @@ use crate::wire::error::ApiError;
 use crate::wire::generation::Generation;
 use crate::wire::tools::{Callable, Calls, Input, Mode};
 
-/// Checks that the request asks for the model that is served.
-///
-/// # Errors
-/// Fails if it asks for another one.
-pub fn check_model(served: &ServedModel, generation: &Generation) -> Result<(), ApiError> {
-    if generation.model == served.name() {
-        Ok(())
-    } else {
-        Err(ApiError::unknown_model(&generation.model))
-    }
-}
-
 /// A conversation as the model reads it, and the language of the answer.
 pub struct Chat {
     /// The tokens of the conversation.

@@ -1,9 +1,13 @@
 //! `POST /v1/decisions`.
 
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
 
 use crate::answer::decision;
-use crate::routes::handler::{self, ApiRequest, blocking};
+use crate::grammars::interest::Interest;
+use crate::model::served::ServedModel;
+use crate::routes::handler::{self, ApiRequest};
 use crate::wire;
 use crate::wire::error::ApiError;
 
@@ -17,19 +21,20 @@ pub async fn create(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     let requester = handler::requester(&app, &asked.request);
     let answered = async {
         app.check_open()?;
+        let request = asked.request.clone();
         let body = asked.body().await?;
-        let served = app.served.clone();
-        let asked = blocking(&app, requester, move |interest| {
-            decision::prepare(&served, wire::decisions::read(&body)?, interest)
-        });
-        let (asked, ignored) = asked.await?;
-        let (json, usage) = decision::answer(&app.served, asked, &ignored).await?;
-        Ok((json, usage, ignored))
+        let prepare = |served: &Arc<ServedModel>, body: &[u8], interest: &Interest| {
+            decision::prepare(served, wire::decisions::read(body)?, interest)
+        };
+        let prepared = handler::with_model((&app, &request), requester, body, &mut account, prepare);
+        let (served, (asked, ignored)) = prepared.await?;
+        let (json, usage) = decision::answer(&served, asked, &ignored).await?;
+        Ok((served, json, usage, ignored))
     }
     .await;
-    account.settle(answered.as_ref().map(|(_, usage, _)| *usage));
-    let (json, _, ignored) = answered?;
-    app.served.metrics().ignored(ignored.count());
+    account.settle(answered.as_ref().map(|(_, _, usage, _)| *usage));
+    let (served, json, _, ignored) = answered?;
+    served.metrics().ignored(ignored.count());
     let mut answer = HttpResponse::Ok();
     if let Some(header) = ignored.header() {
         answer.insert_header((handler::IGNORED, header));

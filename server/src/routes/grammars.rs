@@ -36,17 +36,18 @@ pub async fn register(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     .await
 }
 
-/// Returns a registered grammar.
+/// Returns a registered grammar, as it is compiled for the first model, or for the one that the query names.
 ///
 /// # Errors
-/// Fails if there is none with this identity.
+/// Fails if there is none with this identity, or no such model.
 pub async fn get(
     app: web::Data<AppState>,
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let served = app.served.clone();
-    let told = blocking(&app, handler::requester(&app, &request), move |interest| {
+    let requester = handler::requester(&app, &request);
+    let served = handler::model_of_query(&app, &request, &requester).await?;
+    let told = blocking(&app, requester, move |interest| {
         let (_, compiled) = compiled(&served, &Named::Id(id.into_inner()), interest)?;
         Ok(report::registered(&compiled))
     });
@@ -153,7 +154,7 @@ pub async fn explain(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
 
 async fn answer(
     asked: ApiRequest,
-    tell: fn(&ServedModel, &GrammarRequest, &Interest) -> Result<Value, ApiError>,
+    tell: fn(&Arc<ServedModel>, &GrammarRequest, &Interest) -> Result<Value, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
     handler::answer_json(asked, move |served, body, interest| {
         let asked = grammars::read(body)?;

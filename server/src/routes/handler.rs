@@ -1,7 +1,7 @@
 //! The code that handlers share: a request with its body, its requester, and work on threads that may block.
 
 use std::future::Ready;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -11,13 +11,16 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::grammars::interest::{Interest, InterestGuard, Requester};
+use crate::model::registry::Place;
 use crate::model::served::ServedModel;
+use crate::operate::audit::Account;
 use crate::operate::keys::Key;
-use crate::operate::metrics::Phase;
+use crate::operate::metrics::{Metrics, Phase};
 use crate::request::body::{self, Body};
-use crate::routes::state::AppState;
+use crate::routes::state::{About, AppState};
 use crate::wire::error::ApiError;
 use crate::wire::fields::Ignored;
+use crate::wire::models;
 use crate::wire::response::Usage;
 
 /// The header that names the fields of a request that have no effect on this server.
@@ -66,26 +69,108 @@ impl FromRequest for ApiRequest {
 /// Fails if the request is invalid, or if the server accepts none.
 pub(crate) async fn answer_json(
     asked: ApiRequest,
-    tell: impl FnOnce(&ServedModel, &[u8], &Interest) -> Result<(Value, Ignored), ApiError> + Send + 'static,
+    tell: impl FnOnce(&Arc<ServedModel>, &[u8], &Interest) -> Result<(Value, Ignored), ApiError> + Send + 'static,
 ) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let mut account = app.open_account(&asked.request)?;
     let requester = requester(&app, &asked.request);
     let told = async {
         app.check_open()?;
+        let request = asked.request.clone();
         let body = asked.body().await?;
-        let served = app.served.clone();
-        blocking(&app, requester, move |interest| tell(&served, &body, interest)).await
+        with_model((&app, &request), requester, body, &mut account, tell).await
     }
     .await;
     account.settle(told.as_ref().map(|_| Usage::default()));
-    let (told, ignored) = told?;
-    Ok(told_answer(&app, told, &ignored))
+    let (served, (told, ignored)) = told?;
+    Ok(told_answer(served.metrics(), told, &ignored))
+}
+
+/// What the first look at a request found.
+enum Found<T, W> {
+    /// Its model is loaded, and the work is done.
+    Done(Arc<ServedModel>, T),
+    /// Its model has to be loaded first.
+    Absent(Place, Body, W),
+}
+
+/// Does the work of a request with the model that its body names, which is loaded if it is not in memory.
+/// Returns the model too: it is not unloaded as long as that value lives.
+///
+/// # Errors
+/// Fails if there is no such model, the key of the request does not allow it, it cannot be loaded, or the
+/// work fails.
+pub(crate) async fn with_model<T, W>(
+    (app, request): (&AppState, &HttpRequest),
+    requester: Requester,
+    body: Body,
+    account: &mut Account,
+    work: W,
+) -> Result<(Arc<ServedModel>, T), ApiError>
+where
+    T: Send + 'static,
+    W: FnOnce(&Arc<ServedModel>, &[u8], &Interest) -> Result<T, ApiError> + Send + 'static,
+{
+    let (registry, about) = (app.models.clone(), Arc::new(OnceLock::new()));
+    let told = about.clone();
+    let found = blocking(app, requester.clone(), move |interest| {
+        let place = registry.find(models::named(&body).as_deref(), |name| {
+            interest.rights().model(name).is_ok()
+        })?;
+        // An error of the work is about this model too.
+        let _ = told.set(place);
+        interest.rights().model(registry.name(place))?;
+        Ok(match registry.ready(place) {
+            None => Found::Absent(place, body, work),
+            Some(served) => {
+                let done = work(&served, &body, interest)?;
+                Found::Done(served, done)
+            }
+        })
+    });
+    let found = found.await;
+    if let Some(place) = about.get().copied() {
+        request.extensions_mut().insert(About(place));
+        account.note("model", app.models.name(place));
+    }
+    match found? {
+        Found::Done(served, done) => Ok((served, done)),
+        Found::Absent(place, body, work) => {
+            let served = app.models.load(place, app.models.limits().queue).await?;
+            let model = served.clone();
+            let done = blocking(app, requester, move |interest| work(&model, &body, interest));
+            Ok((served, done.await?))
+        }
+    }
+}
+
+/// Returns the model that the query of a request names, or the first one; loads it if it is not in memory.
+///
+/// # Errors
+/// Fails if there is no such model, the key of the request does not allow it, or it cannot be loaded.
+pub(crate) async fn model_of_query(
+    app: &AppState,
+    request: &HttpRequest,
+    requester: &Requester,
+) -> Result<Arc<ServedModel>, ApiError> {
+    let query = web::Query::<models::ModelQuery>::from_query(request.query_string());
+    let query = query.map_err(|error| {
+        let message = format!("the query: {error}; it may only name a model, as ?model=NAME");
+        ApiError::invalid("invalid_value", Some("model".to_owned()), message)
+    })?;
+    let may_use = |name: &str| requester.rights.model(name).is_ok();
+    let place = app.models.find(query.model.as_deref(), may_use)?;
+    request.extensions_mut().insert(About(place));
+    requester.rights.model(app.models.name(place))?;
+    match app.models.ready(place) {
+        Some(served) => Ok(served),
+        None => app.models.load(place, app.models.limits().queue).await,
+    }
 }
 
 /// Returns an answer with this JSON, which names the fields of its request that have no effect here.
-pub(crate) fn told_answer(app: &AppState, mut told: Value, ignored: &Ignored) -> HttpResponse {
-    app.served.metrics().ignored(ignored.count());
+pub(crate) fn told_answer(metrics: &Metrics, mut told: Value, ignored: &Ignored) -> HttpResponse {
+    metrics.ignored(ignored.count());
     let Some(header) = ignored.header() else {
         return json_answer(&told);
     };
@@ -97,6 +182,12 @@ pub(crate) fn told_answer(app: &AppState, mut told: Value, ignored: &Ignored) ->
             .insert(HeaderName::from_static(IGNORED), header);
     }
     answer
+}
+
+/// Returns the metrics of the first model, with which everything is counted that is not known to be about
+/// another one.
+fn first_metrics(app: &AppState) -> &Metrics {
+    app.models.metrics(app.models.first())
 }
 
 /// Returns an answer with this JSON.
@@ -113,7 +204,7 @@ struct Leaving<'a>(Option<&'a AppState>);
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         if let Some(app) = self.0 {
-            app.served.metrics().abandoned(Phase::Prepare);
+            first_metrics(app).abandoned(Phase::Prepare);
         }
     }
 }
@@ -145,7 +236,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     requester: Requester,
     work: impl FnOnce(&Interest) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let limits = app.served.limits();
+    let limits = app.models.limits();
     let room = limits.prepare(&requester.owner)?;
     let limit = limits.prepare;
     let owner = requester.owner.clone();
@@ -170,7 +261,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
         return Err(ApiError::compile_timed_out(limit.as_secs_f64()));
     };
     done.unwrap_or_else(|_| {
-        app.served.metrics().panicked();
+        first_metrics(app).panicked();
         Err(ApiError::internal())
     })
 }

@@ -1,20 +1,28 @@
-//! `GET /v1/models` and `GET /v1/models/{id}`.
+//! `GET /v1/models` and `GET /v1/models/{id}`, and the loading and unloading of a model by an operator.
 
 use std::sync::Arc;
 
+use actix_web::http::header::{HeaderMap, HeaderName, ORIGIN};
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
 
+use crate::model::registry::{Place, Registry, Status};
 use crate::operate::keys::Key;
-use crate::routes::state::AppState;
+use crate::routes::state::{About, AppState};
 use crate::wire::error::ApiError;
-use crate::wire::models::{ModelCard, ModelList};
+use crate::wire::models::{CardDetails, ModelCard, ModelList};
 
-/// Lists the models that are served and that the key of the request may use: one or none.
+/// Headers of requests that a browser or a proxy sends for somebody else.
+const FOR_OTHERS: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "sec-fetch-site"];
+
+/// Lists the models that are served and that the key of the request may use.
 pub async fn list(app: web::Data<AppState>, request: HttpRequest) -> HttpResponse {
-    let usable = may_use(&request, app.served.name()).then(|| card(&app));
+    let models = &app.models;
+    let usable = models
+        .places()
+        .filter(|place| may_use(&request, models.name(*place)));
     HttpResponse::Ok().json(ModelList {
         object: "list",
-        data: usable.into_iter().collect(),
+        data: usable.map(|place| card(models, place)).collect(),
     })
 }
 
@@ -27,10 +35,12 @@ pub async fn get(
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    if *id == app.served.name() && may_use(&request, &id) {
-        Ok(HttpResponse::Ok().json(card(&app)))
-    } else {
-        Err(ApiError::unknown_model(&id))
+    let models = &app.models;
+    let may_use = |name: &str| may_use(&request, name);
+    let place = models.find(Some(&id), may_use)?;
+    match may_use(models.name(place)) {
+        true => Ok(HttpResponse::Ok().json(card(models, place))),
+        false => Err(models.unknown(&id, may_use)),
     }
 }
 
@@ -41,15 +51,91 @@ fn may_use(request: &HttpRequest, model: &str) -> bool {
     key.is_none_or(|key| key.rights.model(model).is_ok())
 }
 
-fn card(app: &AppState) -> ModelCard<'_> {
+/// Loads a model, and answers when it is loaded.
+///
+/// # Errors
+/// Fails if there is no such model, the client may not load models, or the load fails.
+pub async fn load(
+    app: web::Data<AppState>,
+    request: HttpRequest,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let place = operated(&app, &request, &id)?;
+    app.check_open()?;
+    let loaded = app.models.load(place, app.models.limits().answer).await?;
+    // Until it is described, so that nothing unloads it.
+    let answer = HttpResponse::Ok().json(card(&app.models, place));
+    drop(loaded);
+    Ok(answer)
+}
+
+/// Unloads a model: at once if it is idle, or else when its last answer has ended.
+///
+/// # Errors
+/// Fails if there is no such model, the client may not unload models, or the model is being loaded.
+pub async fn unload(
+    app: web::Data<AppState>,
+    request: HttpRequest,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let place = operated(&app, &request, &id)?;
+    let models = app.models.clone();
+    // The engine ends its pass first.
+    let status = web::block(move || models.unload(place)).await;
+    if status.map_err(|_| ApiError::internal())? == Status::Loading {
+        return Err(ApiError::model_busy(app.models.name(place)));
+    }
+    Ok(HttpResponse::Ok().json(card(&app.models, place)))
+}
+
+/// Returns the model that an operator names.
+fn operated(app: &AppState, request: &HttpRequest, id: &str) -> Result<Place, ApiError> {
+    check_operator(app, request)?;
+    let place = app.models.find(Some(id), |_| true)?;
+    request.extensions_mut().insert(About(place));
+    Ok(place)
+}
+
+/// Checks whether the client may load and unload models: with keys, whether its key may; without them,
+/// whether it is a program of this machine that asks for nobody else.
+fn check_operator(app: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
+    if let Some(key) = request.extensions().get::<Arc<Key>>() {
+        return key.rights.operating();
+    }
+    let (peer, headers) = (request.peer_addr(), request.headers());
+    let client = app.settings.clients.address(peer, headers);
+    let is_here = client.is_none_or(|address| address.is_loopback());
+    // A page in a browser of this machine is no operator, and a proxy that is not trusted could say that it
+    // asks for one.
+    if is_here && !is_for_others(headers) {
+        return Ok(());
+    }
+    Err(ApiError::not_operator(
+        "Without API keys, only programs on the machine of the service load and unload models; give the service \
+         --api-keys, and the key of an operator 'operator = true'.",
+    ))
+}
+
+fn is_for_others(headers: &HeaderMap) -> bool {
+    let others = FOR_OTHERS.into_iter().map(HeaderName::from_static);
+    others.chain([ORIGIN]).any(|name| headers.contains_key(name))
+}
+
+fn card(models: &Registry, place: Place) -> ModelCard<'_> {
+    let (status, error, details) = models.told(place);
     ModelCard {
-        id: app.served.name(),
+        id: models.name(place),
+        aliases: models.aliases(place),
+        state: status.word(),
+        error,
         object: "model",
-        created: app.served.created(),
+        created: details.map_or(0, |details| details.created),
         owned_by: "lexiform",
-        max_model_len: app.served.engine().max_context(),
-        weights: app.served.weights().name(),
-        tool_format: app.served.tool_format().name(),
-        batch_invariant: app.served.engine().variance().is_none(),
+        details: details.map(|details| CardDetails {
+            max_model_len: details.max_context,
+            weights: details.weights,
+            tool_format: details.tool_format,
+            batch_invariant: details.batch_invariant,
+        }),
     }
 }

@@ -4,7 +4,8 @@ use actix_web::{HttpResponse, web};
 use prometheus_client::encoding::prometheus_text;
 
 use crate::operate::lines::Lines;
-use crate::operate::metrics::gauges::Gauges;
+use crate::operate::metrics::exposition::{self, ModelGauges};
+use crate::operate::metrics::gauges::ServerGauges;
 use crate::operate::process;
 use crate::routes::state::AppState;
 use crate::wire::error::ApiError;
@@ -42,12 +43,23 @@ pub async fn metrics(app: web::Data<AppState>) -> HttpResponse {
 
 /// Returns the values of all metrics now.
 pub fn exposition(app: &AppState) -> String {
-    let (served, settings) = (&app.served, &app.settings);
-    served.metrics().exposition(Gauges {
-        stats: &served.engine().stats(),
-        meters: served.engine().meters(),
-        compiling: served.grammars().now(),
-        turned_away: served.limits().turned_away(),
+    let (models, settings) = (&app.models, &app.settings);
+    let mut loaded = Vec::new();
+    models.each_loaded(|place, served| {
+        let engine = served.engine();
+        loaded.push((place, engine.stats(), engine.clone()));
+    });
+    let gauges = models.places().map(|place| {
+        let loaded = loaded.iter().find(|(loaded, ..)| *loaded == place);
+        ModelGauges {
+            metrics: models.metrics(place),
+            engine: loaded.map(|(_, stats, engine)| (stats, engine.meters())),
+            turned_away: models.limits_of(place).turned_away(),
+        }
+    });
+    let gauges: Vec<ModelGauges<'_>> = gauges.collect();
+    let server = ServerGauges {
+        compiling: models.shelf().now(),
         traces: settings.traces.counts(),
         lines_lost: [
             ("messages", settings.log.as_ref().map_or(0, Lines::lost)),
@@ -55,5 +67,6 @@ pub fn exposition(app: &AppState) -> String {
         ],
         bodies: app.bodies.counts(),
         resident: process::resident_bytes(),
-    })
+    };
+    exposition::exposition(&gauges, &server)
 }

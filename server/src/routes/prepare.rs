@@ -287,7 +287,6 @@ fn conversation(
     writer: impl FnOnce(Option<Enforcement>, Arc<OutputFormat>) -> Box<dyn Writer>,
 ) -> Result<Prepared, ApiError> {
     let generation = &request.generation;
-    prompt::check_model(served, generation)?;
     let chat = prompt::of_chat(
         served,
         request,
@@ -345,7 +344,6 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
     let is_constrained = request.generation.constraint.is_some();
     engine_request::note_ineffective(served, &request.generation, is_constrained, &mut request.ignored);
     let generation = &request.generation;
-    prompt::check_model(served, generation)?;
     let prompts = request.prompts.iter().map(|prompt| match &request.suffix {
         Some(suffix) => infilling::prompt(served, (prompt, suffix), interest),
         None => prompt::of_text(
@@ -405,7 +403,6 @@ pub fn rewrite(
     }
     prompt::check_sources(generation.constraints())?;
     prompt::resolve(served, &mut generation, interest)?;
-    prompt::check_model(served, &generation)?;
     let chat = rewriting::prompt(
         served,
         (&asked.text, instruction.as_deref()),

@@ -46,13 +46,13 @@ pub(crate) async fn reply(asked: ApiRequest, prepare: impl PrepareReply) -> Resu
     let requester = handler::requester(&app, &asked.request);
     let answered = run(asked, prepare, &mut account).await;
     match answered {
-        Ok(Begun::Told(told, ignored)) => {
+        Ok((served, Begun::Told(told, ignored))) => {
             account.settle(Ok(Usage::default()));
-            Ok(handler::told_answer(&app, told, &ignored))
+            Ok(handler::told_answer(served.metrics(), told, &ignored))
         }
-        Ok(Begun::Running(mut prepared, running)) => {
+        Ok((served, Begun::Running(mut prepared, running))) => {
             prepared.frame.charge(account);
-            answer(&app, *prepared, running, requester).await
+            answer((&app, &served), *prepared, running, requester).await
         }
         Err(error) => {
             account.end(error.code(), Usage::default());
@@ -84,42 +84,42 @@ async fn run(
     asked: ApiRequest,
     prepare: impl PrepareReply,
     account: &mut Account,
-) -> Result<Begun, ApiError> {
+) -> Result<(Arc<ServedModel>, Begun), ApiError> {
     let app = asked.app.clone();
     app.check_open()?;
     let requester = handler::requester(&app, &asked.request);
     let owner = requester.owner.clone();
+    let request = asked.request.clone();
     let body = asked.body().await?;
     account.note("bytes", body.len());
-    let served = app.served.clone();
-    let (begun, reply) = blocking(&app, requester, move |interest| {
+    let prepare = move |served: &Arc<ServedModel>, body: &[u8], interest: &Interest| {
         let begun = Instant::now();
-        let mut reply = prepare(&served, &body, interest)?;
+        let mut reply = prepare(served, body, interest)?;
         if let Reply::Generated(prepared) = &mut reply {
             let own = begun.elapsed().saturating_sub(prepared.compiling);
             prepared.frame.spent(own);
         }
         Ok((begun, reply))
-    })
-    .await?;
+    };
+    let prepared = handler::with_model((&app, &request), requester, body, account, prepare);
+    let (served, (begun, reply)) = prepared.await?;
     let mut prepared = match reply {
-        Reply::Told(told, ignored) => return Ok(Begun::Told(told, ignored)),
+        Reply::Told(told, ignored) => return Ok((served, Begun::Told(told, ignored))),
         Reply::Generated(prepared) => prepared,
     };
     let compiled = prepared.compile_begun + prepared.compiling;
     account.spent("template", None, (begun, prepared.compile_begun));
     account.spent("compile", None, (prepared.compile_begun, compiled));
-    account.note("model", app.served.name());
     account.note("grammar", prepared.grammar.clone());
     account.note("grammar_bytes", prepared.source_bytes);
     let mut requests = std::mem::take(&mut prepared.requests);
     for request in &mut requests {
         request.limits.owner.clone_from(&owner);
     }
-    let limits = app.served.limits().shortened(prepared.timeout);
+    let limits = served.limits().shortened(prepared.timeout);
     prepared.frame.keep(&requests);
-    let running = Running::start(app.served.engine(), requests, limits)?;
-    Ok(Begun::Running(prepared, running))
+    let running = Running::start(served.engine(), requests, limits)?;
+    Ok((served, Begun::Running(prepared, running)))
 }
 
 /// The date since which the `guided_*` fields are deprecated, in the form of RFC 9745: the first day of this
@@ -131,7 +131,7 @@ const SUCCESSOR: &str = "</docs/>; rel=\"deprecation\"; type=\"text/html\"";
 /// Returns the answer. The future, or the body of the stream, owns the samples: when the client disconnects,
 /// they are dropped and the engine frees their sequences.
 async fn answer(
-    app: &AppState,
+    (app, served): (&AppState, &ServedModel),
     prepared: Prepared,
     running: Running,
     requester: Requester,
@@ -147,7 +147,7 @@ async fn answer(
     if let Some(ignored) = prepared.ignored.header() {
         response.insert_header((HeaderName::from_static(handler::IGNORED), ignored));
     }
-    app.served.metrics().ignored(prepared.ignored.count());
+    served.metrics().ignored(prepared.ignored.count());
     if !prepared.stream {
         let Written { json, is_steered } = if prepared.frame.weighs() {
             weighed(app, prepared.frame, running, requester).await?

@@ -25,7 +25,7 @@ use crate::operate::keys::Key;
 use crate::operate::traces::Parent;
 use crate::routes;
 use crate::routes::pages;
-use crate::routes::state::{AppState, RequestId};
+use crate::routes::state::{About, AppState, RequestId};
 use crate::wire::error::{ApiError, ErrorCode};
 
 /// The maximum number of connections to the metrics server.
@@ -180,8 +180,9 @@ async fn around(
         let answer = crate::wire::error::enveloped(answer?.map_into_boxed_body());
         return Ok(seen.finish(&app, key.as_deref(), answer));
     }
-    app.served.metrics().panicked();
-    app.served.metrics().answered(500, seen.begun.elapsed());
+    let metrics = app.models.metrics(app.models.first());
+    metrics.panicked();
+    metrics.answered(500, seen.begun.elapsed());
     let mut response = ApiError::internal().error_response();
     response
         .headers_mut()
@@ -244,9 +245,12 @@ impl SeenRequest {
             .extensions()
             .get::<ErrorCode>()
             .map(|code| code.0);
-        app.served.metrics().answered(status, self.begun.elapsed());
+        let about = answer.request().extensions().get::<About>().map(|about| about.0);
+        // What is about no model is counted with the first.
+        let metrics = app.models.metrics(about.unwrap_or_else(|| app.models.first()));
+        metrics.answered(status, self.begun.elapsed());
         if let Some(code) = code {
-            app.served.metrics().refused(code);
+            metrics.refused(code);
         }
         let id = self.id.to_str().unwrap_or_default();
         let (method, path) = (self.method.as_str(), crate::wire::error::shortened(&self.path));
@@ -256,6 +260,7 @@ impl SeenRequest {
             trace = self.trace.as_deref(),
             client = self.client,
             key = key.map(|key| key.name.as_str()),
+            model = about.map(|about| app.models.name(about)),
             method,
             path = &*path,
             status,

@@ -8,7 +8,7 @@ use lexiform_engine::Pool;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::resume::{ResumeLimits, Streams};
-use crate::model::served::ServedModel;
+use crate::model::registry::{Place, Registry};
 use crate::operate::audit::{Account, Asked, Audit, InFlight};
 use crate::operate::clients::{self, Clients};
 use crate::operate::cors::Cors;
@@ -27,8 +27,8 @@ pub const CONNECTIONS: usize = 2048;
 const LONG_PREPARES: usize = 16;
 /// How long a request may keep a thread while others wait to be prepared.
 const SLICE: Duration = Duration::from_millis(4);
-/// The time between two checks of how large grammars have grown.
-const WEIGHED_EVERY: Duration = Duration::from_secs(1);
+/// The time between two checks of how large grammars have grown, and which models are idle.
+const TIDIED_EVERY: Duration = Duration::from_secs(1);
 /// The pages that an address serves besides the API.
 #[derive(Clone, Copy, Debug)]
 pub struct Offered {
@@ -87,8 +87,8 @@ impl Default for Settings {
 
 /// The state that all handlers share.
 pub struct AppState {
-    /// The model.
-    pub served: Arc<ServedModel>,
+    /// The models.
+    pub models: Arc<Registry>,
     /// The settings of the operator.
     pub settings: Settings,
     /// The bodies that are arriving.
@@ -102,15 +102,15 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// Creates the state of a server for this model.
+    /// Creates the state of a server for these models.
     ///
     /// # Errors
     /// Fails if the operating system has no thread left.
-    pub fn new(served: Arc<ServedModel>, settings: Settings) -> std::io::Result<Self> {
+    pub fn new(models: Arc<Registry>, settings: Settings) -> std::io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8));
-        keep_grammars_small(&served)?;
+        keep_tidy(&models)?;
         Ok(Self {
-            served,
+            models,
             bodies: Arc::new(Bodies::new(settings.bodies)),
             streams: Arc::new(Streams::new(settings.keeping)),
             settings,
@@ -173,15 +173,15 @@ impl AppState {
         while self.in_flight() > 0 && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        self.served.limits().stop();
+        self.models.limits().stop();
     }
 
     /// Checks whether requests are accepted.
     ///
     /// # Errors
-    /// Fails if the server is shutting down, or if its engine has stopped.
+    /// Fails if the server is shutting down, or if the engines of all its models have stopped.
     pub fn check_open(&self) -> Result<(), ApiError> {
-        let open = !self.closing.is_cancelled() && self.served.engine().stats().alive;
+        let open = !self.closing.is_cancelled() && self.models.is_alive();
         if open {
             Ok(())
         } else {
@@ -193,17 +193,22 @@ impl AppState {
 /// The identity of a request.
 pub(super) struct RequestId(pub(super) String);
 
-/// Starts a thread that weighs the grammars from time to time, as long as the model is served: the memory to
-/// which a few requests have grown a grammar is freed even if no others follow.
-fn keep_grammars_small(served: &Arc<ServedModel>) -> std::io::Result<()> {
-    let served = Arc::downgrade(served);
+/// The model that a request is about, once that is known.
+#[derive(Clone, Copy)]
+pub(super) struct About(pub(super) Place);
+
+/// Starts a thread that weighs the grammars and unloads idle models from time to time, as long as the models
+/// are served: the memory to which a few requests have grown a grammar is freed even if no others follow.
+fn keep_tidy(models: &Arc<Registry>) -> std::io::Result<()> {
+    let models = Arc::downgrade(models);
     let look = move || {
-        while let Some(served) = served.upgrade() {
-            served.grammars().weigh_all();
-            drop(served);
-            std::thread::sleep(WEIGHED_EVERY);
+        while let Some(models) = models.upgrade() {
+            models.shelf().weigh_all();
+            models.tidy(Instant::now());
+            drop(models);
+            std::thread::sleep(TIDIED_EVERY);
         }
     };
-    let thread = std::thread::Builder::new().name("lexiform-weigh".to_owned());
+    let thread = std::thread::Builder::new().name("lexiform-tidy".to_owned());
     thread.spawn(look).map(drop)
 }

@@ -410,7 +410,8 @@ mod tests {
 
     #[test]
     fn all_problems_are_told_at_once() {
-        let body = br#"{"messages":[{"role":"king","content":3}],"temperature":"hot","n":0,"top_p":2}"#;
+        let body =
+            br#"{"model":5,"messages":[{"role":"king","content":3}],"temperature":"hot","n":0,"top_p":2}"#;
         let message = read(body).expect_err("five problems").to_string();
         for field in ["model", "messages[0].role", "temperature", "n:", "top_p"] {
             assert!(message.contains(field), "{field} is missing in {message}");

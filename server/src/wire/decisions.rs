@@ -134,9 +134,6 @@ pub struct Choice {
 pub fn read(body: &[u8]) -> Result<DecisionsRequest, ApiError> {
     let mut fields = Fields::root(super::object(body)?);
     let mut problems = Problems::default();
-    if !fields.has("model") {
-        problems.invalid("model", "a model is required");
-    }
     let model = fields.string("model", &mut problems).unwrap_or_default();
     let messages = responses::conversation(&mut fields, &mut problems);
     let items = fields.array_of("questions", QUESTIONS, "questions", &mut problems);

@@ -6,11 +6,12 @@
 //! ```
 //!
 //! `subject` describes the problems of a constraint, `failed` the failures of valid requests, `access`
-//! what the API key of a request does not allow.
+//! what the API key of a request does not allow, `models` the models that cannot answer now.
 
 mod access;
 pub mod envelope;
 mod failed;
+mod models;
 mod shorten;
 mod subject;
 
@@ -76,10 +77,11 @@ impl ApiError {
     }
 
     /// The model of the request is not served here: 404.
-    pub fn unknown_model(name: &str) -> Self {
+    pub fn unknown_model(name: &str, models: Vec<&str>) -> Self {
         let message = format!(
-            "The model '{}' does not exist on this server; GET /v1/models lists them.",
-            shortened(name)
+            "The model '{}' does not exist on this server; it serves {}.",
+            shortened(name),
+            models.join(", ")
         );
         let error = Self::new(
             StatusCode::NOT_FOUND,
@@ -496,7 +498,7 @@ mod tests {
     fn every_envelope_has_the_four_keys() {
         for error in [
             ApiError::internal(),
-            ApiError::unknown_model("x"),
+            ApiError::unknown_model("x", vec!["m"]),
             ApiError::too_large(1),
         ] {
             let body = envelope(&error);
@@ -547,7 +549,7 @@ mod tests {
 
     #[test]
     fn what_a_client_sent_is_never_echoed_at_length() {
-        let body = envelope(&ApiError::unknown_model(&"é".repeat(100_000)));
+        let body = envelope(&ApiError::unknown_model(&"é".repeat(100_000), vec!["m"]));
         assert!(body["error"]["message"].as_str().unwrap_or_default().len() < 2_000);
     }
 }

@@ -226,9 +226,6 @@ const NEUTRAL: &[(&str, &[&str])] = &[
 /// Reads the shared fields.
 pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     let model = fields.string("model", problems);
-    if model.is_none() && !fields.has("model") {
-        problems.invalid("model", "expected the name of a model");
-    }
     let constraint = constraint::fields::read(fields, problems);
     let (task, return_particles) = task::read(fields, problems);
     let wants_drafts = fields.has("draft");

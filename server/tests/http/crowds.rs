@@ -93,7 +93,7 @@ fn particles_and_beams_of_a_crowd_are_all_answered() {
             service.until("the end of the crowd", |stats| {
                 (stats.running, stats.waiting, stats.blocks_used) == (0, 0, 0)
             });
-            let stats = service.app.served.engine().stats();
+            let stats = service.served().engine().stats();
             assert_eq!((stats.failed, stats.panics), (0, 0), "{stats:?}");
             // What is learned from answers stays, for so many owners; here every connection is one.
             let stores = DraftStores::default();

@@ -171,7 +171,7 @@ fn unknown_models_routes_and_methods() {
         "model_not_found",
     );
     assert_eq!(answer.json()["error"]["param"], "model");
-    expect(service.chat("x", json!({"model": null})), 400, "invalid_value");
+    expect(service.chat("x", json!({"model": 5})), 400, "invalid_value");
     expect(service.get("/v1/models/other"), 404, "model_not_found");
     expect(service.get("/nothing"), 404, "not_found");
     expect(service.post("/v1/embeddings", "{}"), 404, "not_found");

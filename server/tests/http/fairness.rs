@@ -65,12 +65,12 @@ fn preempted_by_an_urgent_one(service: &Service, tokens: u64) -> u64 {
             let more = json!({"priority": 1, "max_tokens": tokens, "messages": [{"role": "user", "content": "forever"}]});
             ask(service, "batch", more)
         });
-        let before = service.app.served.engine().stats();
+        let before = service.served().engine().stats();
         service.until("the first runs", |stats| {
             stats.running == 1 && stats.generated > before.generated
         });
         assert_eq!(ask(service, "batch", json!({"priority": -3})).status, 200);
-        let after = service.app.served.engine().stats();
+        let after = service.served().engine().stats();
         let long = long.join().expect("an answer");
         assert_eq!(
             (long.status, long.json()["usage"]["completion_tokens"].clone()),

@@ -180,7 +180,7 @@ fn requests_share_a_connection_and_are_answered_as_over_http_1() {
         }
         drop(slow);
         // The client sends that nobody reads while this waits.
-        while service.app.served.engine().stats().running > 0 {
+        while service.served().engine().stats().running > 0 {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     });

@@ -49,7 +49,8 @@ fn service(clients: [&str; 2], sharing: Sharing) -> Service {
         },
     };
     let served = served(config(sharing), (TEMPLATE, &[])).with_limits(unhurried());
-    Service::of_served(served.sharing_grammars(sharing.grammars), settings)
+    served.grammars().shelf().share(sharing.grammars);
+    Service::of_served(served, settings)
 }
 
 fn ask(service: &Service, client: &str, path: &str, body: &Value) -> Answer {
@@ -183,7 +184,7 @@ fn a_salt_separates_the_prompts_of_one_client_on_every_route() {
 /// Everything that a client can count about a request: the numbers of its answer that are no times, and
 /// whether its constraint had to be compiled, which takes time.
 fn counted(service: &Service, client: &str, (path, body): &(&str, Value)) -> BTreeMap<String, u64> {
-    let compiled = || service.app.served.grammars().now().cache_entries;
+    let compiled = || service.served().grammars().shelf().now().cache_entries;
     let before = compiled();
     let mut counts = BTreeMap::new();
     numbers("", &ask(service, client, path, body).json(), &mut counts);

@@ -277,7 +277,7 @@ fn what_has_not_ended_when_draining_is_over_ends_with_an_error_event() {
     assert_eq!(read_head(&mut reader).0, 200);
     service.until("it runs", |stats| stats.running == 1);
     assert_eq!(service.app.in_flight(), 1);
-    service.app.served.limits().stop();
+    service.served().limits().stop();
     let mut last = Vec::new();
     while let Some(chunk) = read_chunk(&mut reader) {
         last = chunk;

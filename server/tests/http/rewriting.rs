@@ -230,7 +230,7 @@ fn what_is_wrong_is_named_with_its_field() {
             "{more}: {error}"
         );
     };
-    refused(json!({"model": null}), 400, "invalid_value", "model");
+    refused(json!({"model": 5}), 400, "invalid_value", "model");
     refused(json!({"model": "other"}), 404, "model_not_found", "model");
     refused(json!({"mode": "nearest"}), 400, "invalid_value", "mode");
     refused(json!({"rewrite": 3}), 400, "invalid_value", "rewrite");
@@ -272,7 +272,13 @@ fn what_is_wrong_is_named_with_its_field() {
     ] {
         refused(json!({"rewrite": rewrite}), 400, code, param);
     }
-    // Without the field, the model is not asked, whatever it is called.
-    let nearest = ask(&service, json!({"rewrite": false, "model": "other"}));
+    // Without the field, the model is not asked, but its tokens write the text.
+    refused(
+        json!({"rewrite": false, "model": "other"}),
+        404,
+        "model_not_found",
+        "model",
+    );
+    let nearest = ask(&service, json!({"rewrite": false}));
     assert_eq!((nearest.status, &nearest.json()["cost"]), (200, &json!(3)));
 }

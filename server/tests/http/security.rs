@@ -138,7 +138,8 @@ fn a_stream_is_read_on_only_with_the_key_that_began_it() {
 fn whoever_has_a_grammar_compiled_is_charged_for_it() {
     let service = guarded("");
     let charged = || {
-        let grammars = service.app.served.grammars();
+        let served = service.served();
+        let grammars = served.grammars();
         (grammars.charged(&Some("shop".into())), grammars.charged(&None))
     };
     let constraint = |number: usize| json!({"model": "m", "guided_regex": format!("a{{{number}}}")});

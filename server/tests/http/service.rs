@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use actix_web::dev::ServerHandle;
 use lexiform_engine::{Assistant, Drafting, EngineConfig, Model, ScriptedModel};
+use lexiform_server::grammars::store::Shelf;
 use lexiform_server::grammars::tool_format::ToolFormatChoice;
 use lexiform_server::model::limits::RequestLimits;
+use lexiform_server::model::registry::Registry;
 use lexiform_server::model::served::ServedModel;
 use lexiform_server::model::text::{Defaults, ModelText};
 use lexiform_server::operate::callbacks::Callbacks;
@@ -109,7 +111,20 @@ impl Service {
         settings: Settings,
         (tls, keep_alive): (Option<rustls::ServerConfig>, Duration),
     ) -> Self {
-        let app = Arc::new(AppState::new(Arc::new(served), settings).expect("threads"));
+        Self::of_models(
+            Registry::of(served).expect("one model"),
+            settings,
+            (tls, keep_alive),
+        )
+    }
+
+    /// Of the models of a registry.
+    pub(crate) fn of_models(
+        models: Registry,
+        settings: Settings,
+        (tls, keep_alive): (Option<rustls::ServerConfig>, Duration),
+    ) -> Self {
+        let app = Arc::new(AppState::new(Arc::new(models), settings).expect("threads"));
         let (sender, receiver) = std::sync::mpsc::channel();
         let shared = app.clone();
         let thread = std::thread::spawn(move || {
@@ -134,6 +149,12 @@ impl Service {
             handle,
             thread: Some(thread),
         }
+    }
+
+    /// The first model, which has to be loaded.
+    pub(crate) fn served(&self) -> Arc<ServedModel> {
+        let models = &self.app.models;
+        models.ready(models.first()).expect("it is loaded")
     }
 
     /// One exchange on a connection of its own.
@@ -230,7 +251,7 @@ impl Service {
     pub(crate) fn until(&self, what: &str, condition: impl Fn(&lexiform_engine::Stats) -> bool) {
         let begun = Instant::now();
         loop {
-            let stats = self.app.served.engine().stats();
+            let stats = self.served().engine().stats();
             if condition(&stats) {
                 return;
             }
@@ -275,6 +296,26 @@ fn served_with(
     let text = ModelText::new(tokenizer.as_bytes(), &tokenizer_config, None, defaults);
     let text = text.expect("the tokenizer of the test is valid");
     let served = ServedModel::start("m".to_owned(), scripted(), draft, text, &[IM_END], config);
+    served.expect("the engine starts")
+}
+
+/// The model that follows the script under another name, with its grammars on a shelf.
+pub(crate) fn served_as(shelf: &Arc<Shelf>, name: &str) -> ServedModel {
+    let model = ScriptedModel::new(TOKENS, 1 << 20, |prefix| answer(prefix, &[]));
+    let tokenizer_config = json!({"chat_template": TEMPLATE, "eos_token": "<|im_end|>"});
+    let defaults = Defaults {
+        temperature: 0.0,
+        ..Defaults::default()
+    };
+    let text = ModelText::new(
+        tokenizer_json_with(&[]).as_bytes(),
+        &tokenizer_config,
+        None,
+        defaults,
+    );
+    let text = text.expect("the tokenizer of the test is valid");
+    let model: (Box<dyn Model>, _) = (Box::new(model), None);
+    let served = ServedModel::start_beside(shelf, name.to_owned(), model, text, &[IM_END], roomy());
     served.expect("the engine starts")
 }
 

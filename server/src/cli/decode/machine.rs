@@ -40,7 +40,7 @@ pub(super) struct Machine {
 impl Machine {
     /// Detects the machine that this process runs on.
     pub(super) fn found(model: &ModelArgs) -> Self {
-        let options = model.load_options();
+        let options = model.run.load_options();
         let cache_bytes = cache_bytes().unwrap_or(USUAL_CACHE);
         let free_bytes = match options.device {
             Device::Cpu => process::free_memory(),

@@ -76,7 +76,7 @@ impl Peer {
         peer.ask(&json!({
             "folder": folder,
             "random": args.shape.is_some(),
-            "device": args.model.device.to_string(),
+            "device": args.model.run.device.to_string(),
             "dtype": dtype(args, &folder)?,
             "threads": machine.threads,
         }))?;
@@ -156,7 +156,7 @@ fn unable(message: &str) -> Failure {
 
 /// Returns the torch name of the number format of the model.
 fn dtype(args: &Args, folder: &Path) -> Result<&'static str, Failure> {
-    Ok(match (args.model.dtype, args.model.device) {
+    Ok(match (args.model.run.dtype, args.model.run.device) {
         (Dtype::F32, _) | (Dtype::Auto, Device::Cpu) => "float32",
         (Dtype::Bf16, _) => "bfloat16",
         (Dtype::F16, _) => "float16",

@@ -201,10 +201,10 @@ impl Arm {
         let mut model = told.clone();
         match self.model_of {
             ModelOf::Told => {}
-            ModelOf::Other => model.drafts.draft_skip = None,
+            ModelOf::Other => model.run.drafts.draft_skip = None,
             ModelOf::Itself => {
-                model.drafts.draft_model = None;
-                model.drafts.draft_skip.get_or_insert(DraftSkip::Best(1));
+                model.run.drafts.draft_model = None;
+                model.run.drafts.draft_skip.get_or_insert(DraftSkip::Best(1));
             }
         }
         model

@@ -7,6 +7,7 @@ use lexiform_engine::Stats;
 
 use super::output::Output;
 use crate::grammars::tool_format::ToolFormat;
+use crate::model::served::ServedModel;
 use crate::request::told;
 use crate::routes::state::AppState;
 
@@ -37,8 +38,9 @@ impl Address {
 
 /// Says all of it.
 pub(super) fn greet(app: &AppState, address: &Address, output: &Output) {
-    let (served, engine) = (&app.served, app.served.engine());
-    output.told.line(&greeting(served.name(), address));
+    output
+        .told
+        .line(&greeting(app.models.name(app.models.first()), address));
     match &address.socket {
         Some(socket) => output.told.line(&format!("Socket: {}", socket.display())),
         None if app.settings.offered.pages => {
@@ -47,18 +49,40 @@ pub(super) fn greet(app: &AppState, address: &Address, output: &Output) {
         }
         None => {}
     }
-    output.told.line(&cache(&engine.stats()));
-    output.told.line(&tools(served.tool_format()));
+    let is_one = app.models.places().count() == 1;
+    for place in app.models.places() {
+        let name = app.models.name(place);
+        let label = if is_one {
+            String::new()
+        } else {
+            format!("{name}: ")
+        };
+        match app.models.ready(place) {
+            Some(served) => about(&served, &label, output),
+            None => output
+                .told
+                .line(&format!("Model {name}: loaded when it is first used")),
+        }
+    }
+}
+
+/// Says what a model was started with; `label` begins each line.
+fn about(served: &ServedModel, label: &str, output: &Output) {
+    let engine = served.engine();
+    output.told.line(&format!("{label}{}", cache(&engine.stats())));
+    output
+        .told
+        .line(&format!("{label}{}", tools(served.tool_format())));
     if let Some(format) = served.rounded() {
         output.told.line(&format!(
-            "Weights: {format}, rounded when the model was loaded (--weights)"
+            "{label}Weights: {format}, rounded when the model was loaded (--weights)"
         ));
     }
     for notice in engine.notices() {
-        output.notice(notice);
+        output.notice(&format!("{label}{notice}"));
     }
     for notice in served.text().template.iter().flat_map(told::notices) {
-        output.notice(notice);
+        output.notice(&format!("{label}{notice}"));
     }
 }
 

@@ -70,6 +70,7 @@ struct PolicyFields {
     constraints: Option<Vec<String>>,
     laws: Option<Vec<String>>,
     searches: Option<Vec<String>>,
+    operator: bool,
 }
 
 /// A key as the file describes it.
@@ -133,10 +134,12 @@ fn policy(fields: &Dict, entry: &str) -> Result<Policy, KeysError> {
         requests_per_minute: fields.requests_per_minute,
         tokens_per_minute: fields.tokens_per_minute,
         concurrent: fields.concurrent,
-        rights: rights.map_err(|problem| KeysError::Entry {
-            entry: entry.to_owned(),
-            problem,
-        })?,
+        rights: rights
+            .map_err(|problem| KeysError::Entry {
+                entry: entry.to_owned(),
+                problem,
+            })?
+            .of_operator(fields.operator),
     })
 }
 

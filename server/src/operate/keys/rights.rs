@@ -4,13 +4,16 @@ use crate::operate::metrics::GrammarKind;
 use crate::wire::error::ApiError;
 use crate::wire::law::{self, search};
 
-/// What requests with a key may ask for. Where there is no list, everything is allowed.
+/// What requests with a key may ask for. Where there is no list, everything is allowed;
+/// loading and unloading models is not unless it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     models: Option<Vec<String>>,
     constraints: Option<Vec<String>>,
     laws: Option<Vec<String>>,
     searches: Option<Vec<String>>,
+    /// `true` if it may load and unload models.
+    operator: bool,
 }
 
 impl Rights {
@@ -33,7 +36,27 @@ impl Rights {
             constraints,
             laws,
             searches,
+            operator: false,
         })
+    }
+
+    /// Sets whether models may be loaded and unloaded; without this, they may not.
+    #[must_use]
+    pub(super) fn of_operator(self, operator: bool) -> Self {
+        Self { operator, ..self }
+    }
+
+    /// Checks whether models may be loaded and unloaded.
+    ///
+    /// # Errors
+    /// Fails if they may not.
+    pub fn operating(&self) -> Result<(), ApiError> {
+        match self.operator {
+            true => Ok(()),
+            false => Err(ApiError::not_operator(
+                "This API key may not load and unload models; a key with 'operator = true' may.",
+            )),
+        }
     }
 
     /// Checks whether this model may be used.

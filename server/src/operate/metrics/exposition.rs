@@ -1,5 +1,6 @@
 //! The exposition of the metrics for Prometheus: its text format, version 0.0.4.
 
+use std::collections::HashMap;
 use std::convert::identity;
 use std::fmt;
 use std::sync::LazyLock;
@@ -15,7 +16,18 @@ use regex::{Captures, Regex};
 
 use super::Metrics;
 use super::families::{Always, counted, registry};
-use super::gauges::Gauges;
+use super::gauges::{ServerGauges, TurnedAway};
+
+/// The current values of a model.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelGauges<'a> {
+    /// The counters of the model.
+    pub metrics: &'a Metrics,
+    /// The statistics of its engine, and the times that steps in it take, as long as the model is loaded.
+    pub engine: Option<(&'a Stats, &'a Meters)>,
+    /// The requests that its queues had no room for.
+    pub turned_away: TurnedAway,
+}
 
 /// The values of a histogram of the engine at one moment.
 #[derive(Debug)]
@@ -56,20 +68,69 @@ macro_rules! register {
     };
 }
 
-impl Metrics {
-    /// Returns the whole exposition.
-    pub fn exposition(&self, now: Gauges<'_>) -> String {
-        let mut registry = registry(&self.model);
-        engine(now.stats, &mut registry);
-        drafts(now.stats, &mut registry);
-        meters(now.meters, &mut registry);
-        server(now, &mut registry);
+/// Returns the whole exposition. What is about no model has the name of the first one.
+pub fn exposition(models: &[ModelGauges<'_>], now: &ServerGauges) -> String {
+    let mut families = Families::default();
+    for (place, model) in models.iter().enumerate() {
+        let mut registry = registry(&model.metrics.model);
+        if let Some((stats, steps)) = model.engine {
+            engine(stats, &mut registry);
+            drafts(stats, &mut registry);
+            meters(steps, &mut registry);
+        }
+        queues(model.turned_away, &mut registry);
+        if place == 0 {
+            server(now, &mut registry);
+        }
         let mut text = String::with_capacity(64 * 1024);
-        for registry in [&registry, &self.registry] {
+        for registry in [&registry, &model.metrics.registry] {
             // Writing to a text cannot fail.
             let _ = prometheus_text::encode(&mut text, registry);
         }
-        decimals(&text)
+        families.add(&text);
+    }
+    decimals(&families.text())
+}
+
+/// Metrics with the series of all models, in the order in which they came: the format wants all lines of a
+/// metric in one group.
+#[derive(Default)]
+struct Families {
+    /// The comments of each metric, and its series.
+    all: Vec<(String, String)>,
+    /// The places by the name of the metric.
+    places: HashMap<String, usize>,
+}
+
+impl Families {
+    /// Adds the metrics of a text.
+    fn add(&mut self, text: &str) {
+        let mut place = None;
+        for line in text.split_inclusive('\n') {
+            if let Some(about) = line.strip_prefix("# HELP ") {
+                let name = about.split(' ').next().unwrap_or_default();
+                let next = self.all.len();
+                let at = *self.places.entry(name.to_owned()).or_insert(next);
+                if at == next {
+                    self.all.push(Default::default());
+                }
+                place = Some((at, at == next));
+            }
+            let Some((at, is_new)) = place else {
+                continue;
+            };
+            let (comments, series) = &mut self.all[at];
+            match line.starts_with('#') {
+                true if is_new => comments.push_str(line),
+                true => {}
+                false => series.push_str(line),
+            }
+        }
+    }
+
+    fn text(self) -> String {
+        let families = self.all.into_iter();
+        families.map(|(comments, series)| comments + &series).collect()
     }
 }
 
@@ -168,9 +229,8 @@ fn meters(meters: &Meters, registry: &mut Registry) {
     }
 }
 
-/// Registers the state of queues, bodies, the compiler and the process.
-fn server(now: Gauges<'_>, registry: &mut Registry) {
-    let (away, compiling, bodies) = (now.turned_away, now.compiling, now.bodies);
+/// Registers what the queues of a model had no room for.
+fn queues(away: TurnedAway, registry: &mut Registry) {
     // vLLM's names for the limits.
     let away = [
         ("max_num_queued_reqs", away.requests),
@@ -178,6 +238,13 @@ fn server(now: Gauges<'_>, registry: &mut Registry) {
     ];
     register! { registry, identity;
         "vllm:admission_rejections", "Requests that the queues had no room for", counted("reason", away);
+    }
+}
+
+/// Registers the state of bodies, the compiler and the process.
+fn server(now: &ServerGauges, registry: &mut Registry) {
+    let (compiling, bodies) = (now.compiling, now.bodies);
+    register! { registry, identity;
         "lexiform_bodies_refused",
         "Request bodies refused while they arrived", counted("reason", bodies.refused);
         "lexiform_log_lines_dropped",
@@ -201,5 +268,106 @@ fn server(now: Gauges<'_>, registry: &mut Registry) {
     if let Some(bytes) = now.resident {
         let help = "Bytes of physical memory that the process holds";
         registry.register("lexiform_resident_bytes", help, ConstGauge::new(bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::gauges::{BodyCounts, CompilerGauges};
+    use super::super::{CompileOutcome, GrammarKind};
+    use super::*;
+
+    fn idle_server() -> ServerGauges {
+        ServerGauges {
+            compiling: CompilerGauges::default(),
+            traces: (0, 0),
+            lines_lost: [("messages", 0), ("audit", 0)],
+            bodies: BodyCounts::default(),
+            resident: Some(1),
+        }
+    }
+
+    /// Guards against a page that Prometheus refuses: all lines of a metric are one group, whatever the
+    /// number of models and whether they are loaded.
+    #[test]
+    fn the_series_of_all_models_are_in_one_group() {
+        let (a, b) = (Metrics::new("a"), Metrics::new("b"));
+        let (stats, meters) = (Stats::default(), Meters::default());
+        let of = |metrics, engine| ModelGauges {
+            metrics,
+            engine,
+            turned_away: TurnedAway::default(),
+        };
+        let text = exposition(&[of(&a, None), of(&b, Some((&stats, &meters)))], &idle_server());
+        let mut seen = std::collections::HashSet::new();
+        let mut family = "";
+        for line in text.lines() {
+            if let Some(about) = line.strip_prefix("# HELP ") {
+                family = about.split(' ').next().expect("a name");
+                assert!(seen.insert(family), "{family} is told of twice");
+            } else if !line.starts_with('#') {
+                assert!(line.starts_with(family), "{line} is not of {family}");
+            }
+        }
+        let count = |name: &str| text.lines().filter(|line| line.starts_with(name)).count();
+        assert_eq!(count("lexiform_panics_total{"), 2);
+        assert_eq!(count("vllm:num_requests_running{model_name=\"b\""), 1);
+        assert_eq!(
+            count("vllm:num_requests_running{"),
+            1,
+            "a model that is not loaded has no engine"
+        );
+        assert_eq!(
+            count("lexiform_resident_bytes{model_name=\"a\""),
+            1,
+            "there is one process"
+        );
+        assert_eq!(count("lexiform_resident_bytes{"), 1);
+    }
+
+    #[test]
+    fn the_exposition_can_be_read_line_by_line() {
+        let metrics = Metrics::new("a\"b\n");
+        metrics.answered(200, Duration::from_millis(3));
+        metrics.grammar_compiled(
+            GrammarKind::Regex,
+            Duration::from_secs(60),
+            CompileOutcome::Compiled,
+        );
+        let (stats, meters) = (Stats::default(), Meters::default());
+        let text = exposition(
+            &[ModelGauges {
+                metrics: &metrics,
+                engine: Some((&stats, &meters)),
+                turned_away: TurnedAway::default(),
+            }],
+            &idle_server(),
+        );
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (series, number) = line.rsplit_once(' ').expect("a series and a number");
+            assert!(series.contains("model_name=\"a\\\"b\\n\""), "{line}");
+            assert!(number.parse::<f64>().is_ok(), "{line}");
+        }
+        let labels = "model_name=\"a\\\"b\\n\",engine=\"0\"";
+        for line in [
+            format!("lexiform_answer_seconds_bucket{{{labels},le=\"0.005\"}} 1"),
+            format!("lexiform_mask_seconds_bucket{{{labels},le=\"0.00000025\"}} 0"),
+            format!("lexiform_own_seconds_per_token_bucket{{{labels},le=\"0.00005\"}} 0"),
+            format!("lexiform_grammar_compile_seconds_sum{{{labels},kind=\"regex\"}} 60.0"),
+            format!("lexiform_grammar_compile_seconds_count{{{labels},kind=\"ebnf\"}} 0"),
+        ] {
+            assert!(text.contains(&line), "{line} is missing in {text}");
+        }
+        let helps: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# HELP "))
+            .collect();
+        let mut names: Vec<&str> = helps.iter().filter_map(|help| help.split(' ').next()).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all, "every metric is told of once");
     }
 }

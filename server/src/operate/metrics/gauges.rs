@@ -1,7 +1,5 @@
 //! The gauges: current values from other modules, collected when Prometheus asks.
 
-use lexiform_engine::{Meters, Stats};
-
 /// The current state of the compiler.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompilerGauges {
@@ -15,17 +13,11 @@ pub struct CompilerGauges {
     pub running: usize,
 }
 
-/// The current values that other modules than the metrics provide.
+/// The current values of the process.
 #[derive(Clone, Copy, Debug)]
-pub struct Gauges<'a> {
-    /// The statistics of the engine.
-    pub stats: &'a Stats,
-    /// The times that steps in the engine take.
-    pub meters: &'a Meters,
+pub struct ServerGauges {
     /// The state of the compiler.
     pub compiling: CompilerGauges,
-    /// The requests that the queues had no room for.
-    pub turned_away: TurnedAway,
     /// The number of traces that were sent, and of those that were not.
     pub traces: (u64, u64),
     /// The number of lines that could not be written, by log.

@@ -3,7 +3,7 @@
 import {Run} from "../answer/run.js";
 import {View} from "../answer/view.js";
 import {ask, keyButton, mayAsk} from "../api.js";
-import {copyBy} from "../dom.js";
+import {copyBy, make} from "../dom.js";
 import {Editor} from "./editor.js";
 import {DEFAULTS, EXAMPLES} from "./examples.js";
 import {Form} from "./form.js";
@@ -113,17 +113,29 @@ async function showAgain(all) {
   if (all.length > 1) await view.judge(...all);
 }
 
-/** The name of the model, asked for once. */
+/** The names of the models, asked for once; the first is chosen. */
 async function named() {
   if (model) return;
   try {
-    model = (await ask("/v1/models")).data[0].id;
-    at("model").textContent = `model ${model}`;
+    const names = (await ask("/v1/models")).data.map(({id}) => id);
+    model = names[0];
+    at("model").replaceChildren(names.length > 1 ? choiceOf(names) : `model ${model}`);
     showCode();
   } catch (error) {
     view.begin([]);
     view.fail(error.message);
   }
+}
+
+/** A list to choose the model from. */
+function choiceOf(names) {
+  const choice = make("select", {"aria-label": "Model"}, names.map(name => make("option", {value: name, textContent: name})));
+  choice.onchange = () => {
+    model = choice.value;
+    showCode();
+    reading.later();
+  };
+  return choice;
 }
 
 async function begin() {

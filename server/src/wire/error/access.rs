@@ -44,4 +44,10 @@ impl ApiError {
             ..Self::new(status, "permission_error", "not_permitted", message)
         }
     }
+
+    /// Who sends the request may not load and unload models: 403.
+    pub fn not_operator(message: &str) -> Self {
+        let status = StatusCode::FORBIDDEN;
+        Self::new(status, "permission_error", "not_permitted", message)
+    }
 }

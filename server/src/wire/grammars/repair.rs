@@ -72,7 +72,8 @@ pub fn read(body: &[u8]) -> Result<RepairRequest, ApiError> {
     let mut rewrite = rewrite(&mut fields, &mut problems);
     match &mut rewrite {
         Some(rewrite) => {
-            rewrite.generation.model = model(&mut fields, &mut problems);
+            let model = fields.string("model", &mut problems);
+            rewrite.generation.model = model.unwrap_or_default();
             if is_nearest.is_some() {
                 problems.invalid(
                     "mode",
@@ -92,18 +93,6 @@ pub fn read(body: &[u8]) -> Result<RepairRequest, ApiError> {
         rewrite,
         ignored,
     })
-}
-
-fn model(fields: &mut Fields, problems: &mut Problems) -> String {
-    let is_there = fields.has("model");
-    let model = fields.string("model", problems);
-    if !is_there {
-        problems.invalid(
-            "model",
-            "expected the name of a model, which is to rewrite the text",
-        );
-    }
-    model.unwrap_or_default()
 }
 
 /// Takes `true`, or an object with settings.

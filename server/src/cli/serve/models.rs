@@ -1,0 +1,238 @@
+//! The flags of the models that are served, and the registry that they describe.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lexiform_cli::failure::Failure;
+
+use super::table::{ModelSettings, ModelTable};
+use crate::grammars::store::Shelf;
+use crate::model::limits::RequestLimits;
+use crate::model::registry::{Bounds, Load, Offer, Registry};
+use crate::model::source::Wanted;
+use crate::operate::callbacks::Callbacks;
+
+/// The models that are served, and when they are in memory.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct ModelsArgs {
+    /// A GGUF file, a Hugging Face folder, OWNER/NAME or OWNER/NAME:FILE from the Hugging Face cache,
+    /// ollama:NAME or ollama:NAME:TAG, or demo, which is built in; may be given several times, and requests
+    /// choose by name. Nothing is downloaded; `lexiform models` lists the available models. By default the
+    /// model that `cargo xtask serve` has fetched, or else demo
+    #[arg(help_heading = "Model", long, env = "LEXIFORM_MODEL", value_name = "MODEL")]
+    model: Vec<PathBuf>,
+    /// The tables [[models]] of the file that --config names, as JSON.
+    #[arg(long, hide = true, value_name = "TABLE")]
+    models: Vec<ModelTable>,
+    /// A further name of a model in requests; may be given several times
+    #[arg(
+        help_heading = "Model",
+        long,
+        env = "LEXIFORM_ALIAS",
+        value_name = "NAME=MODEL",
+        value_delimiter = ','
+    )]
+    alias: Vec<Alias>,
+    /// When models are loaded
+    #[arg(
+        help_heading = "Model",
+        long,
+        env = "LEXIFORM_LOAD_MODELS",
+        default_value = "start",
+        value_name = "WHEN"
+    )]
+    load_models: When,
+    /// Models that may be in memory at a time, by default all. A request for another one unloads the one that
+    /// was not used for the longest time, once that is idle
+    #[arg(
+        help_heading = "Model",
+        long,
+        env = "LEXIFORM_MODELS_LOADED",
+        value_name = "N"
+    )]
+    models_loaded: Option<NonZeroUsize>,
+    /// Seconds after which an idle model is unloaded, by default never; the next request loads it again
+    #[arg(
+        help_heading = "Model",
+        long,
+        env = "LEXIFORM_IDLE_UNLOAD_SECONDS",
+        value_name = "N"
+    )]
+    idle_unload_seconds: Option<u64>,
+    #[command(flatten)]
+    settings: ModelSettings,
+}
+
+/// When models are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum When {
+    /// At the start, in their order, as many as may be in memory; others when they are first used.
+    Start,
+    /// When they are first used.
+    Use,
+}
+
+/// A further name of a model.
+#[derive(Clone, Debug)]
+struct Alias {
+    name: String,
+    model: String,
+}
+
+impl FromStr for Alias {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, model)) if !name.is_empty() && !model.is_empty() => Ok(Self {
+                name: name.to_owned(),
+                model: model.to_owned(),
+            }),
+            _ => Err("expected a name, '=' and the name of a model".to_owned()),
+        }
+    }
+}
+
+impl ModelsArgs {
+    /// Creates the registry, and loads the models that are to be loaded at the start. `name` is the name of
+    /// the model in requests, if there is one model.
+    ///
+    /// # Errors
+    /// Fails if names do not fit together, a model does not exist, or one cannot be loaded.
+    pub(super) fn open(
+        &self,
+        name: Option<&str>,
+        callbacks: &Arc<Callbacks>,
+        limits: RequestLimits,
+        shelf: Arc<Shelf>,
+    ) -> Result<Registry, Failure> {
+        let mut offers = self.offers(name, callbacks)?;
+        self.add_aliases(&mut offers)?;
+        let bounds = Bounds {
+            loaded: self.models_loaded.map_or(usize::MAX, NonZeroUsize::get),
+            idle: self.idle_unload_seconds.map(Duration::from_secs),
+        };
+        let registry = Registry::new(offers, bounds, limits, shelf);
+        let registry = registry.map_err(|error| Failure::message(error.to_string()))?;
+        if self.load_models == When::Start {
+            for place in registry.places().take(bounds.loaded) {
+                let loaded = registry.load_now(place);
+                loaded.map_err(|error| Failure::message(error.to_string()))?;
+            }
+        }
+        Ok(registry)
+    }
+
+    /// Returns the models: those of --model, then those of the file.
+    fn offers(&self, name: Option<&str>, callbacks: &Arc<Callbacks>) -> Result<Vec<Offer>, Failure> {
+        let plain = |model: &PathBuf| ModelTable::plain(model.clone());
+        let mut tables: Vec<ModelTable> = self.model.iter().map(plain).collect();
+        tables.extend(self.models.iter().cloned());
+        let words = tables.iter().map(Some);
+        let words: Vec<_> = words.chain(tables.is_empty().then_some(None)).collect();
+        if name.is_some() && words.len() > 1 {
+            return Err(Failure::message(
+                "--served-model-name names one model, and there are several; name each in the file that --config \
+                 names: [[models]], name = \"…\"",
+            ));
+        }
+        let is_one = words.len() == 1;
+        let offers = words
+            .into_iter()
+            .map(|table| self.offer(table, (name, is_one), callbacks));
+        offers.collect()
+    }
+
+    /// Returns the model of a table, or the usual one.
+    fn offer(
+        &self,
+        table: Option<&ModelTable>,
+        (name, is_one): (Option<&str>, bool),
+        callbacks: &Arc<Callbacks>,
+    ) -> Result<Offer, Failure> {
+        let mut settings = self.settings.clone();
+        if let Some(table) = table {
+            table.apply(&mut settings).map_err(Failure::message)?;
+        }
+        let word = table.map(|table| table.model.clone());
+        // Here, so that a model that does not exist is known at the start.
+        let chosen = settings.run.choose(word.as_deref(), Wanted::ToAnswer);
+        let chosen = chosen.map_err(|error| Failure::message(error.to_string()))?;
+        let own = table.and_then(|table| table.name.as_deref());
+        let name = own.or(name).unwrap_or(&chosen.located.name).to_owned();
+        let folder = &mut settings.run.drafts.draft_folder;
+        if !is_one && *folder == self.settings.run.drafts.draft_folder {
+            // What one model has learned means nothing to another one.
+            *folder = folder.as_ref().map(|all| all.join(file_name(&name)));
+        }
+        let (callbacks, served_name) = (callbacks.clone(), name.clone());
+        let load: Load = Box::new(move |shelf| {
+            let chosen = settings.run.choose(word.as_deref(), Wanted::ToAnswer)?;
+            let loaded = settings.run.load(chosen)?;
+            let name = Some(served_name.clone());
+            let served = loaded.start_beside(shelf, &settings.run, name, &mut |_| {})?;
+            let served = served.with_callbacks(callbacks.clone());
+            Ok(served.with_tool_format(settings.tool_format))
+        });
+        Ok(Offer {
+            name,
+            aliases: table.map(|table| table.aliases.clone()).unwrap_or_default(),
+            load,
+        })
+    }
+
+    fn add_aliases(&self, offers: &mut [Offer]) -> Result<(), Failure> {
+        for alias in &self.alias {
+            let names: Vec<&str> = offers.iter().map(|offer| offer.name.as_str()).collect();
+            let Some(place) = names.iter().position(|name| *name == alias.model) else {
+                let message = format!(
+                    "--alias {}={}: there is no such model; there are {}",
+                    alias.name,
+                    alias.model,
+                    names.join(", ")
+                );
+                return Err(Failure::message(message));
+            };
+            offers[place].aliases.push(alias.name.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Returns a file name for a model: its name, with what a file name may not have in hexadecimal digits.
+fn file_name(model: &str) -> String {
+    let is_plain =
+        |(place, c): (usize, char)| c.is_alphanumeric() || "-_".contains(c) || (c == '.' && place > 0);
+    let mut name = String::new();
+    for (place, c) in model.char_indices() {
+        match is_plain((place, c)) {
+            true => name.push(c),
+            false => name.push_str(&format!("%{:02X}", u32::from(c))),
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_models_make_different_file_names() {
+        let names = ["a/b", "a_b", "a%2Fb", "..", ".a", "Qwen3-0.6B:q8"].map(file_name);
+        let expected = ["a%2Fb", "a_b", "a%252Fb", "%2E.", "%2Ea", "Qwen3-0.6B%3Aq8"];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn an_alias_is_a_name_and_a_model() {
+        let alias: Alias = "gpt=a=b".parse().expect("an alias");
+        assert_eq!((alias.name.as_str(), alias.model.as_str()), ("gpt", "a=b"));
+        for wrong in ["gpt", "=a", "gpt="] {
+            assert!(wrong.parse::<Alias>().is_err(), "{wrong}");
+        }
+    }
+}
