@@ -106,6 +106,7 @@ impl Spelling {
         debug_assert_eq!(shortest.of(stacks, at), shortest.of(stacks, config));
         let mut before = Vec::new();
         let mut tokens = loop {
+            spend(1);
             if let Some(known) = self.tokens.get(&at) {
                 break *known;
             }
@@ -123,6 +124,7 @@ impl Spelling {
             }
         };
         while let Some((mut way, missing)) = before.pop() {
+            spend(1);
             let last = way.len() - 1;
             way[last].tokens = Some(plus(tokens, missing));
             self.remember(&self.tokens, way[last].config, plus(tokens, missing));
