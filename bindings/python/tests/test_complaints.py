@@ -323,7 +323,7 @@ def test_a_thought_is_part_of_the_language():
     assert grammar.tokens(state) == [2, *range(3, 13)], "a thought is any text, JSON too, and cannot end the turn"
     for token in [3, 4, 5, 6, 7, 8, 11, 3, 2]:
         state = grammar.step(state, token)
-    assert grammar.tokens(state) == [5, 9], "after the thought there is JSON and nothing else"
+    assert grammar.tokens(state) == [5], "after the thought there is JSON and nothing else, and no token goes on after a brace"
     for token in [5, 6, 7, 8]:
         state = grammar.step(state, token)
     assert grammar.tokens(state) == [0]

@@ -7,7 +7,7 @@ import threading
 import lexiform
 import numpy as np
 import pytest
-from conftest import DEMO, ROOT
+from conftest import DEMO, KINDS, ROOT, TOKENS
 
 pydantic = pytest.importorskip("pydantic")
 
@@ -407,12 +407,15 @@ def test_a_prompt_goes_back_to_where_no_token_spans_its_end(small):
 
 def test_every_source_may_stand_behind_a_prefix(small):
     tag = {"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}
+    # The same tokens, and a digit.
+    vocabulary = lexiform.Vocabulary.from_tokens([*TOKENS, "1"], eos=[0, 1], kinds=[*KINDS, "text"])
+    digits = lexiform.Compiler(vocabulary, primed=False)
     for behind in [
         small.regex("a", prefix=b"b"),
         small.ebnf('root ::= "a"', prefix=b"b"),
         small.choice(["a"], prefix=b"b"),
         small.structural_tag(tag, prefix=b"b"),
-        small.json_schema({"const": 1}, prefix=b"ba"),
+        digits.json_schema({"const": 1}, prefix=b"ba"),
     ]:
         assert behind.forced(behind.start()).startswith(b"ba")
         assert behind.tokens(behind.start()) == [4, 6]

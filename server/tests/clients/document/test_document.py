@@ -44,6 +44,9 @@ class Document(unittest.TestCase):
         made = re.search(r"(\d+) generated", done.stdout)
         self.assertIsNotNone(made, done.stdout)
         self.assertGreater(int(made[1]), 500)
+        # The model may have been unloaded; what is tested next finds it as it was.
+        with urllib.request.urlopen(urllib.request.Request(f"{URL}/v1/models/demo/load", method="POST"), timeout=300) as answer:
+            self.assertEqual(answer.status, 200)
         self.assertEqual(counted("lexiform_panics_total"), 0)
         self.assertEqual(counted("lexiform_invalid_output_total"), 0)
 
