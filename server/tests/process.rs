@@ -1,6 +1,8 @@
 //! The program as operators and people at a terminal meet it: started, asked, signalled, killed, behind a
 //! proxy.
 
+#[path = "process/adapters.rs"]
+mod adapters;
 #[path = "process/asking.rs"]
 mod asking;
 #[path = "process/cards.rs"]

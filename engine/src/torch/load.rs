@@ -1,6 +1,7 @@
 //! Loads a model from its files.
 
 use super::checkpoint::Checkpoint;
+use super::checkpoint::adapter::Adapter;
 use super::checkpoint::files::ModelFiles;
 use super::config::{Config, PassReads};
 use super::decoder::{self, Decoder, weights};
@@ -111,7 +112,11 @@ pub(super) fn load_with(
     let device = options.device.open()?;
     let config = Config::read(files)?;
     let eos = eos(files, &config)?;
-    let checkpoint = Checkpoint::open(files)?;
+    let adapter = options.adapter.as_ref().map(Adapter::open).transpose()?;
+    if let Some(adapter) = adapter.as_ref().filter(|_| config.family.names.transposed) {
+        return Err(adapter.unfit(config.family.name));
+    }
+    let checkpoint = Checkpoint::open(files)?.with_adapter(adapter)?;
     let (embedding, _) = weights::embedding(&checkpoint, &config.family.names);
     let stored = checkpoint.kind(&embedding).unwrap_or(Kind::Float);
     let place = Place {
@@ -124,6 +129,7 @@ pub(super) fn load_with(
     let planner = planner(&config, place);
     let no_kernels = planner.as_ref().err().map(String::as_str);
     let mut model = Decoder::load(&checkpoint, config, place, options, no_kernels)?;
+    checkpoint.check_merged()?;
     if let Ok(planner) = planner {
         model = model.planned_by(planner);
     }

@@ -92,6 +92,9 @@ pub struct LoadOptions {
     pub draws: Option<bool>,
     /// The layers without which the model drafts for itself; `None` if it does not draft.
     pub draft_without: Option<SkippedLayers>,
+    /// The folder of an adapter of low rank (LoRA) in the form of Hugging Face's PEFT, which is merged into
+    /// the matrices of a model in safetensors. What is not understood of it is refused.
+    pub adapter: Option<ModelFiles>,
     /// The files of a head that was trained to draft for the model ([`drafter_kind`](crate::drafter_kind)).
     /// Its matrices are kept in the same format. A model with a head is run by libtorch alone on a GPU.
     pub head: Option<ModelFiles>,
@@ -118,6 +121,7 @@ impl Default for LoadOptions {
             batch_invariant: false,
             draws: None,
             draft_without: None,
+            adapter: None,
             head: None,
             kernels: cfg!(feature = "kernels"),
             dependent_launch: true,

@@ -1,5 +1,6 @@
 //! Tests of the decode loop through its public surface.
 
+mod adapters;
 mod aprad;
 mod bad_models;
 mod beside_prompts;

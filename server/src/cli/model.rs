@@ -206,6 +206,7 @@ impl RunArgs {
         Ok(Chosen {
             files: files_at(&located.place, demo::model)?,
             draft_files,
+            adapter: None,
             located,
         })
     }
@@ -219,6 +220,7 @@ impl RunArgs {
             located,
             files,
             draft_files,
+            adapter,
         } = chosen;
         let text = ModelText::read(&files)?;
         // Before the model, which takes longer to load.
@@ -233,6 +235,7 @@ impl RunArgs {
         let options = LoadOptions {
             draft_without: skip.map(|skip| skip.layers(&text.tokenizer)),
             head: draft_files.clone().filter(|_| is_head),
+            adapter,
             ..self.load_options()
         };
         let mut model = load(&files, &options)?;
@@ -338,6 +341,8 @@ pub struct Chosen {
     pub files: ModelFiles,
     /// The files of its draft model.
     pub draft_files: Option<ModelFiles>,
+    /// The folder of an adapter that is merged into the model.
+    pub adapter: Option<ModelFiles>,
 }
 
 /// Returns the files at a place; the files of the built-in model come from `built_in`, if there is one.

@@ -38,7 +38,7 @@ pub(crate) fn model_folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Weights in the safetensors format, all from one fixed sequence of numbers.
+/// The weights of the model.
 fn weights() -> Vec<u8> {
     let layer = "model.layers.0";
     let tensors = [
@@ -54,8 +54,33 @@ fn weights() -> Vec<u8> {
         (format!("{layer}.post_attention_layernorm.weight"), vec![HIDDEN]),
         ("model.norm.weight".to_owned(), vec![HIDDEN]),
     ];
+    safetensors(&tensors, 7)
+}
+
+/// Writes the folder of an adapter for such a model, and gives its path.
+pub(crate) fn adapter_folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).expect("a folder for the adapter");
+    let config =
+        json!({"peft_type": "LORA", "r": 2, "lora_alpha": 16, "target_modules": ["o_proj", "down_proj"]});
+    let module = |of: &str, end: &str| format!("base_model.model.model.layers.0.{of}.{end}.weight");
+    let tensors = [
+        (module("self_attn.o_proj", "lora_A"), vec![2, 16]),
+        (module("self_attn.o_proj", "lora_B"), vec![HIDDEN, 2]),
+        (module("mlp.down_proj", "lora_A"), vec![2, INNER]),
+        (module("mlp.down_proj", "lora_B"), vec![HIDDEN, 2]),
+    ];
+    let write =
+        |file: &str, bytes: &[u8]| std::fs::write(folder.join(file), bytes).expect("a file of the adapter");
+    write("adapter_config.json", config.to_string().as_bytes());
+    write("adapter_model.safetensors", &safetensors(&tensors, 8));
+    folder
+}
+
+/// Tensors in the safetensors format, all from one fixed sequence of numbers.
+fn safetensors(tensors: &[(String, Vec<usize>)], seed: u32) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
-    let mut state = 7_u32;
+    let mut state = seed;
     for (name, shape) in tensors {
         let begin = data.len();
         for _ in 0..shape.iter().product::<usize>() {
@@ -64,7 +89,7 @@ fn weights() -> Vec<u8> {
             data.extend_from_slice(&(number as f32).to_le_bytes());
         }
         header.insert(
-            name,
+            name.clone(),
             json!({"dtype": "F32", "shape": shape, "data_offsets": [begin, data.len()]}),
         );
     }

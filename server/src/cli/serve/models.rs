@@ -1,19 +1,24 @@
 //! The flags of the models that are served, and the registry that they describe.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lexiform_cli::failure::Failure;
+use lexiform_engine::ModelFiles;
 
 use super::table::{ModelSettings, ModelTable};
+use crate::cli::model::Chosen;
 use crate::grammars::store::Shelf;
 use crate::model::limits::RequestLimits;
 use crate::model::registry::{Bounds, Load, Offer, Registry};
 use crate::model::source::Wanted;
 use crate::operate::callbacks::Callbacks;
+
+/// The file that the folder of each adapter has.
+const ADAPTER_CONFIG: &str = "adapter_config.json";
 
 /// The models that are served, and when they are in memory.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,6 +41,16 @@ pub(super) struct ModelsArgs {
         value_delimiter = ','
     )]
     alias: Vec<Alias>,
+    /// A further model: the first one with the adapter of this folder merged into it (LoRA, as PEFT saves it);
+    /// may be given several times. A whole copy of the model is in memory for each
+    #[arg(
+        help_heading = "Model",
+        long,
+        env = "LEXIFORM_ADAPTER",
+        value_name = "NAME=FOLDER",
+        value_delimiter = ','
+    )]
+    adapter: Vec<AdapterArg>,
     /// When models are loaded
     #[arg(
         help_heading = "Model",
@@ -96,6 +111,36 @@ impl FromStr for Alias {
     }
 }
 
+/// A model with an adapter.
+#[derive(Clone, Debug)]
+struct AdapterArg {
+    name: String,
+    folder: PathBuf,
+}
+
+impl FromStr for AdapterArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, folder)) if !name.is_empty() && !folder.is_empty() => Ok(Self {
+                name: name.to_owned(),
+                folder: folder.into(),
+            }),
+            _ => Err("expected a name, '=' and the folder of an adapter".to_owned()),
+        }
+    }
+}
+
+/// What a model has of its own, besides the settings of its table.
+#[derive(Clone, Copy, Default)]
+struct Own<'a> {
+    /// Its name in requests.
+    name: Option<&'a str>,
+    /// Its adapter.
+    adapter: Option<&'a Path>,
+}
+
 impl ModelsArgs {
     /// Creates the registry, and loads the models that are to be loaded at the start. `name` is the name of
     /// the model in requests, if there is one model.
@@ -126,7 +171,7 @@ impl ModelsArgs {
         Ok(registry)
     }
 
-    /// Returns the models: those of --model, then those of the file.
+    /// Returns the models: those of --model, then those of the file, and the first with each --adapter.
     fn offers(&self, name: Option<&str>, callbacks: &Arc<Callbacks>) -> Result<Vec<Offer>, Failure> {
         let plain = |model: &PathBuf| ModelTable::plain(model.clone());
         let mut tables: Vec<ModelTable> = self.model.iter().map(plain).collect();
@@ -139,18 +184,33 @@ impl ModelsArgs {
                  names: [[models]], name = \"…\"",
             ));
         }
-        let is_one = words.len() == 1;
-        let offers = words
-            .into_iter()
-            .map(|table| self.offer(table, (name, is_one), callbacks));
-        offers.collect()
+        let is_one = words.len() == 1 && self.adapter.is_empty();
+        let models = words.iter().map(|table| {
+            let own = Own {
+                name: table.and_then(|table| table.name.as_deref()).or(name),
+                adapter: table.and_then(|table| table.adapter.as_deref()),
+            };
+            (*table, own)
+        });
+        let adapted = self.adapter.iter().map(|adapter| {
+            let own = Own {
+                name: Some(&adapter.name),
+                adapter: Some(&adapter.folder),
+            };
+            (words[0], own)
+        });
+        let offers = models.chain(adapted);
+        offers
+            .map(|(table, own)| self.offer(table, own, is_one, callbacks))
+            .collect()
     }
 
     /// Returns the model of a table, or the usual one.
     fn offer(
         &self,
         table: Option<&ModelTable>,
-        (name, is_one): (Option<&str>, bool),
+        own: Own<'_>,
+        is_one: bool,
         callbacks: &Arc<Callbacks>,
     ) -> Result<Offer, Failure> {
         let mut settings = self.settings.clone();
@@ -161,8 +221,8 @@ impl ModelsArgs {
         // Here, so that a model that does not exist is known at the start.
         let chosen = settings.run.choose(word.as_deref(), Wanted::ToAnswer);
         let chosen = chosen.map_err(|error| Failure::message(error.to_string()))?;
-        let own = table.and_then(|table| table.name.as_deref());
-        let name = own.or(name).unwrap_or(&chosen.located.name).to_owned();
+        let adapter = own.adapter.map(adapter_files).transpose()?;
+        let name = own.name.unwrap_or(&chosen.located.name).to_owned();
         let folder = &mut settings.run.drafts.draft_folder;
         if !is_one && *folder == self.settings.run.drafts.draft_folder {
             // What one model has learned means nothing to another one.
@@ -170,16 +230,22 @@ impl ModelsArgs {
         }
         let (callbacks, served_name) = (callbacks.clone(), name.clone());
         let load: Load = Box::new(move |shelf| {
-            let chosen = settings.run.choose(word.as_deref(), Wanted::ToAnswer)?;
+            let chosen = Chosen {
+                adapter: adapter.clone(),
+                ..settings.run.choose(word.as_deref(), Wanted::ToAnswer)?
+            };
             let loaded = settings.run.load(chosen)?;
             let name = Some(served_name.clone());
             let served = loaded.start_beside(shelf, &settings.run, name, &mut |_| {})?;
             let served = served.with_callbacks(callbacks.clone());
             Ok(served.with_tool_format(settings.tool_format))
         });
+        // They are names of the model without another adapter.
+        let aliases = table.filter(|table| own.adapter == table.adapter.as_deref());
+        let aliases = aliases.map(|table| table.aliases.clone());
         Ok(Offer {
             name,
-            aliases: table.map(|table| table.aliases.clone()).unwrap_or_default(),
+            aliases: aliases.unwrap_or_default(),
             load,
         })
     }
@@ -199,6 +265,18 @@ impl ModelsArgs {
             offers[place].aliases.push(alias.name.clone());
         }
         Ok(())
+    }
+}
+
+/// Returns the files of an adapter, so that one that does not exist is known at the start.
+fn adapter_files(folder: &Path) -> Result<ModelFiles, Failure> {
+    let files = ModelFiles::folder(folder);
+    match files.has(ADAPTER_CONFIG) {
+        true => Ok(files),
+        false => Err(Failure::message(format!(
+            "{} is no adapter: it has no {ADAPTER_CONFIG}, which PEFT saves",
+            folder.display()
+        ))),
     }
 }
 

@@ -5,6 +5,7 @@
 //! model = "Qwen3-0.6B-Q8_0.gguf"     # as --model
 //! name = "small"                     # in requests; without it, the name of the file
 //! aliases = ["gpt-4o-mini"]
+//! adapter = "path/to/adapter"        # as --adapter
 //! cache-memory = 512                 # and any flag of how a model runs
 //! ```
 
@@ -46,6 +47,8 @@ pub(super) struct ModelTable {
     /// Further names in requests.
     #[serde(default)]
     pub(super) aliases: Vec<String>,
+    /// The folder of the adapter that is merged into it.
+    pub(super) adapter: Option<PathBuf>,
     /// The values of flags.
     #[serde(flatten)]
     settings: Map<String, Value>,
@@ -68,6 +71,7 @@ impl ModelTable {
             model,
             name: None,
             aliases: Vec::new(),
+            adapter: None,
             settings: Map::new(),
         }
     }
@@ -98,8 +102,8 @@ impl ModelTable {
             let id = key.replace('-', "_");
             if !known.get_arguments().any(|arg| arg.get_id() == id.as_str()) {
                 return Err(format!(
-                    "there is no setting '{key}' of a model; there are model, name, aliases, and the flags of the model, \
-                     its batches and memory, and its drafts"
+                    "there is no setting '{key}' of a model; there are model, name, aliases, adapter, and the flags of the \
+                     model, its batches and memory, and its drafts"
                 ));
             }
             let values = match value {
