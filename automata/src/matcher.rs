@@ -163,8 +163,9 @@ impl Grammar {
         let problems = || limits.cancel.problem().into_iter().collect();
         let (machine, specials) = built.unwrap_or_else(|| Err(CompileError { problems: problems() }))?;
         // A vocabulary without text tokens is for callers that only read texts.
-        let is_token = |byte| vocabulary.longest() == 0 || vocabulary.token_of_byte(byte).is_some();
-        let spells_all = machine.reads_only(is_token);
+        let writes_all = vocabulary.longest() == 0 || vocabulary.writes_utf8();
+        let is_token = |byte| vocabulary.token_of_byte(byte).is_some();
+        let spells_all = writes_all || machine.reads_only(is_token);
         let shares = Shares::of(limits.grammar_bytes);
         let inner = Inner {
             machine,

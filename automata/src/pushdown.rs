@@ -170,7 +170,7 @@ impl Machine {
         let mut bytes = ByteSet::default();
         let usable = (0..=u8::MAX).filter(|&byte| is_usable(byte));
         usable.for_each(|byte| bytes.insert_range(byte, byte));
-        ByteSet::of_utf8().is_within(&bytes) || self.stacks.frames.reads_only(&bytes)
+        self.stacks.frames.reads_only(&bytes)
     }
 
     /// Returns how many frames and configurations have been found so far.

@@ -77,15 +77,6 @@ impl ByteSet {
         Some(byte)
     }
 
-    /// Returns the bytes that UTF-8 uses.
-    pub(crate) fn of_utf8() -> ByteSet {
-        let mut bytes = ByteSet::default();
-        for (first, last) in [(0x00, 0xBF), (0xC2, 0xF4)] {
-            bytes.insert_range(first, last);
-        }
-        bytes
-    }
-
     /// Returns `true` if the byte is in the set.
     #[inline]
     pub(crate) fn contains(&self, byte: u8) -> bool {

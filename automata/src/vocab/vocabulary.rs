@@ -254,6 +254,13 @@ impl Vocabulary {
         self.of_byte[usize::from(byte)]
     }
 
+    /// Returns `true` if each byte that UTF-8 uses is a token.
+    pub(crate) fn writes_utf8(&self) -> bool {
+        let is_used = |byte: usize| byte < 0xC0 || (0xC2..0xF5).contains(&byte);
+        let mut tokens = self.of_byte.iter().enumerate();
+        tokens.all(|(byte, token)| token.is_some() || !is_used(byte))
+    }
+
     /// Returns the length in bytes of the longest text token; 0 if there are no text tokens.
     pub fn longest(&self) -> usize {
         self.longest

@@ -41,8 +41,8 @@ pub(super) struct ModelsArgs {
         value_delimiter = ','
     )]
     alias: Vec<Alias>,
-    /// A further model: the first one with the adapter of this folder merged into it (LoRA, as PEFT saves it);
-    /// may be given several times. A whole copy of the model is in memory for each
+    /// A further model: the first one with the adapter of this folder merged into it (LoRA, as PEFT saves
+    /// it); may be given several times. A whole copy of the model is in memory for each
     #[arg(
         help_heading = "Model",
         long,
