@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::process::{Failure, cargo, must_succeed, root};
 use crate::setup;
 use crate::tally::Tally;
-use crate::traffic::http::{CHAT, ask};
+use crate::traffic::http::{Answer, CHAT, ask, post_as};
 use sending::Outcome;
 use serde_json::json;
 use service::Service;
@@ -140,7 +140,8 @@ fn light<T>(service: &Service, meanwhile: impl FnOnce() -> T) -> (Seen, T) {
     let (count, first, step) = (1, 0, Some(1));
     Clients { count, first, step }.drive(
         |_, _, seen| {
-            let answer = sending::post(&service.address, CHAT, &body);
+            let goes_on = |answer: &Answer| answer.time < SETTLING;
+            let answer = post_as(1, &service.address, (CHAT, &body), goes_on);
             if answer.status != 200 {
                 seen.wrong.push(format!("status {}", answer.status));
             }

@@ -51,7 +51,7 @@ fn posts(address: &str, (path, bodies): (&str, &[Value]), model: &str, patience:
 }
 
 /// Posts a body, and waits for the answer with patience.
-pub(super) fn post(address: &str, path: &str, body: &str) -> Answer {
+fn post(address: &str, path: &str, body: &str) -> Answer {
     http::post(address, path, body, |answer| answer.time < PATIENCE)
 }
 

@@ -35,7 +35,16 @@ impl Service {
     pub(crate) fn start(program: &Path, port: u16, memory: u64) -> Result<Service, Failure> {
         let port = if port == 0 { free_port()? } else { port };
         let mut command = Command::new(program);
-        command.args(["serve", "--model", "demo", "--log", "error"]);
+        // So that the light client is another one than those that attack.
+        command.args([
+            "serve",
+            "--model",
+            "demo",
+            "--log",
+            "error",
+            "--trusted-proxy",
+            "127.0.0.1",
+        ]);
         command.args(["--port", &port.to_string()]);
         command
             .stdin(Stdio::null())
