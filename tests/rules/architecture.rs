@@ -434,9 +434,10 @@ const SERIALIZERS: [&str; 5] = [
 ];
 
 /// What asks others over HTTP.
-const HTTP_CLIENTS: [&str; 3] = [
+const HTTP_CLIENTS: [&str; 4] = [
     "cli/src/eval/generate",
     "server/src/operate/callbacks",
+    "server/src/operate/tls/client.rs",
     "server/src/operate/otlp",
 ];
 

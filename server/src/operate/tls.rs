@@ -4,6 +4,7 @@
 //! server runs. New connections use the new certificate, existing ones continue.
 
 mod authority;
+pub mod client;
 mod pem;
 
 use std::path::{Path, PathBuf};

@@ -86,3 +86,32 @@ fn the_rest_of_a_wide_object_takes_little_memory_after_each_property() {
         grammar.memory_usage()
     );
 }
+
+/// Objects within objects, in each of which a property is missing: how deep the count goes is bounded.
+#[test]
+fn deep_objects_are_counted_on_a_small_stack() {
+    let Some((vocabulary, _)) = published("deep_objects_are_counted", "gpt2") else {
+        return;
+    };
+    let leaf = wide(60);
+    let holder = r#"{"type": "object", "properties": {"a": {"type": "integer"}, "b": "#;
+    let end = r#"}, "required": ["a", "b"], "additionalProperties": false}"#;
+    let schema = format!("{}{leaf}{}", holder.repeat(100), end.repeat(100));
+    let compiler = Compiler::new(vocabulary);
+    let least = |key_order| {
+        let grammar = compiled(&compiler, &schema, key_order);
+        grammar
+            .min_completion(grammar.start())
+            .expect("every byte is a token")
+    };
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(512 << 10);
+        let counted = builder.spawn_scoped(scope, || [KeyOrder::Schema, KeyOrder::Any].map(least));
+        let counted = counted.expect("a thread").join().expect("its stack suffices");
+        // Every level has some ten bytes, and fewer tokens.
+        assert!(
+            counted.iter().all(|least| (600..2_000).contains(least)),
+            "{counted:?}"
+        );
+    });
+}

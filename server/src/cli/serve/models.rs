@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,9 +37,10 @@ pub(super) struct ModelsArgs {
         long,
         env = "LEXIFORM_ALIAS",
         value_name = "NAME=MODEL",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = alias
     )]
-    alias: Vec<Alias>,
+    alias: Vec<Named>,
     /// A further model: the first one with the adapter of this folder merged into it (LoRA, as PEFT saves
     /// it); may be given several times. A whole copy of the model is in memory for each
     #[arg(
@@ -48,9 +48,10 @@ pub(super) struct ModelsArgs {
         long,
         env = "LEXIFORM_ADAPTER",
         value_name = "NAME=FOLDER",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = adapter
     )]
-    adapter: Vec<AdapterArg>,
+    adapter: Vec<Named>,
     /// When models are loaded
     #[arg(
         help_heading = "Model",
@@ -90,45 +91,29 @@ enum When {
     Use,
 }
 
-/// A further name of a model.
+/// A name and what it stands for: the name of a model, or the folder of an adapter.
 #[derive(Clone, Debug)]
-struct Alias {
+struct Named {
     name: String,
-    model: String,
+    of: String,
 }
 
-impl FromStr for Alias {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((name, model)) if !name.is_empty() && !model.is_empty() => Ok(Self {
-                name: name.to_owned(),
-                model: model.to_owned(),
-            }),
-            _ => Err("expected a name, '=' and the name of a model".to_owned()),
-        }
-    }
+fn alias(text: &str) -> Result<Named, String> {
+    named(text, "the name of a model")
 }
 
-/// A model with an adapter.
-#[derive(Clone, Debug)]
-struct AdapterArg {
-    name: String,
-    folder: PathBuf,
+fn adapter(text: &str) -> Result<Named, String> {
+    named(text, "the folder of an adapter")
 }
 
-impl FromStr for AdapterArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((name, folder)) if !name.is_empty() && !folder.is_empty() => Ok(Self {
-                name: name.to_owned(),
-                folder: folder.into(),
-            }),
-            _ => Err("expected a name, '=' and the folder of an adapter".to_owned()),
-        }
+/// Parses `NAME=VALUE`; `what` says what the value is.
+fn named(text: &str, what: &str) -> Result<Named, String> {
+    match text.split_once('=') {
+        Some((name, of)) if !name.is_empty() && !of.is_empty() => Ok(Named {
+            name: name.to_owned(),
+            of: of.to_owned(),
+        }),
+        _ => Err(format!("expected a name, '=' and {what}")),
     }
 }
 
@@ -195,7 +180,7 @@ impl ModelsArgs {
         let adapted = self.adapter.iter().map(|adapter| {
             let own = Own {
                 name: Some(&adapter.name),
-                adapter: Some(&adapter.folder),
+                adapter: Some(Path::new(&adapter.of)),
             };
             (words[0], own)
         });
@@ -253,11 +238,11 @@ impl ModelsArgs {
     fn add_aliases(&self, offers: &mut [Offer]) -> Result<(), Failure> {
         for alias in &self.alias {
             let names: Vec<&str> = offers.iter().map(|offer| offer.name.as_str()).collect();
-            let Some(place) = names.iter().position(|name| *name == alias.model) else {
+            let Some(place) = names.iter().position(|name| *name == alias.of) else {
                 let message = format!(
                     "--alias {}={}: there is no such model; there are {}",
                     alias.name,
-                    alias.model,
+                    alias.of,
                     names.join(", ")
                 );
                 return Err(Failure::message(message));
@@ -307,10 +292,10 @@ mod tests {
 
     #[test]
     fn an_alias_is_a_name_and_a_model() {
-        let alias: Alias = "gpt=a=b".parse().expect("an alias");
-        assert_eq!((alias.name.as_str(), alias.model.as_str()), ("gpt", "a=b"));
+        let read = alias("gpt=a=b").expect("an alias");
+        assert_eq!((read.name.as_str(), read.of.as_str()), ("gpt", "a=b"));
         for wrong in ["gpt", "=a", "gpt="] {
-            assert!(wrong.parse::<Alias>().is_err(), "{wrong}");
+            assert!(alias(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -2,21 +2,20 @@
 //! bounded answers, no redirects and no proxies.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::tls::Certificate;
 use ureq::{Agent, Error};
 
 use super::address::Address;
 use crate::operate::tls::TlsError;
+use crate::operate::tls::client as http_client;
 
 /// The most idle connections that are kept for a callback.
 const MOST_IDLE: usize = 8;
-/// The most bytes of the head of an answer, and of its body.
-const MOST_HEAD: usize = 16 << 10;
+/// The most bytes of the body of an answer.
 const MOST_BODY: u64 = 8 << 20;
 
 /// Creates a client that trusts the authorities in a file. Without a file it trusts nobody over HTTPS.
@@ -25,22 +24,8 @@ const MOST_BODY: u64 = 8 << 20;
 /// Fails if the file cannot be read or has no certificate.
 pub(super) fn client(authorities: Option<&Path>) -> Result<Agent, TlsError> {
     let roots = authorities.map(certificates).transpose()?.unwrap_or_default();
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::Specific(Arc::new(roots)))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build();
-    let config = Agent::config_builder()
-        .tls_config(tls)
-        .proxy(None)
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .http_status_as_error(false)
-        .max_response_header_size(MOST_HEAD)
-        .max_idle_connections_per_host(MOST_IDLE)
-        .user_agent(concat!("lexiform/", env!("CARGO_PKG_VERSION")))
-        .accept("application/json")
-        .build();
-    Ok(config.into())
+    let settings = http_client::settings(roots, None).max_idle_connections_per_host(MOST_IDLE);
+    Ok(settings.accept("application/json").build().into())
 }
 
 fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, TlsError> {
@@ -49,11 +34,7 @@ fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, TlsError> {
         error,
     };
     let found = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let found = found.map_err(broken)?;
-    Ok(found
-        .iter()
-        .map(|certificate| Certificate::from_der(certificate).to_owned())
-        .collect())
+    Ok(http_client::owned(&found.map_err(broken)?))
 }
 
 /// How often a question is sent over a connection that turns out to be closed.

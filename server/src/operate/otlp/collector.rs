@@ -5,7 +5,6 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::Compression;
@@ -15,9 +14,10 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use ureq::Agent;
 use ureq::http::{HeaderName, HeaderValue, Uri};
-use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
+use ureq::tls::{Certificate, ClientCert, PrivateKey};
 
 use super::environment::{Environment, OtlpError, Signal, Variable, milliseconds};
+use crate::operate::tls::client as http_client;
 use crate::operate::tls::{self, TlsError};
 use crate::wire::otlp::{Encoding, Outgoing};
 
@@ -25,8 +25,7 @@ use crate::wire::otlp::{Encoding, Outgoing};
 const DEFAULT: &str = "http://localhost:4318";
 /// The default timeout for a message.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The most bytes of the head of an answer, and of its body.
-const MOST_HEAD: usize = 16 << 10;
+/// The most bytes of the body of an answer.
 const MOST_BODY: u64 = 64 << 10;
 /// The headers that every message has, and that no variable may set.
 const OURS: [&str; 6] = [
@@ -103,7 +102,7 @@ impl Collector {
         let timeout = timeout.map(|variable| milliseconds(&variable)).transpose()?;
         Ok(Self {
             headers: headers(environment.of_signal(signal, "HEADERS"))?,
-            agent: agent(tls_settings(environment, signal, &url)?),
+            agent: agent(environment, signal, &url)?,
             timeout: timeout.unwrap_or(TIMEOUT),
             encoding: encoding(environment.of_signal(signal, "PROTOCOL"))?,
             is_compressed: is_compressed(environment.of_signal(signal, "COMPRESSION"))?,
@@ -216,30 +215,14 @@ fn is_compressed(variable: Option<Variable<'_>>) -> Result<bool, OtlpError> {
     }
 }
 
-fn agent(tls: TlsConfig) -> Agent {
-    let config = Agent::config_builder()
-        .tls_config(tls)
-        .proxy(None)
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .http_status_as_error(false)
-        .max_response_header_size(MOST_HEAD)
-        .user_agent(concat!("lexiform/", env!("CARGO_PKG_VERSION")))
-        .build();
-    config.into()
-}
-
-/// Returns the settings of TLS: whom to trust, and the certificate of this client, if it has one.
-fn tls_settings(environment: &Environment, signal: Signal, url: &str) -> Result<TlsConfig, OtlpError> {
+/// Returns a client that trusts whom the environment says, and has the certificate that it names.
+fn agent(environment: &Environment, signal: Signal, url: &str) -> Result<Agent, OtlpError> {
     let authorities = environment.of_signal(signal, "CERTIFICATE");
     let roots = match authorities {
         Some(file) => certificates(&file)?,
         None if url.starts_with("https:") => system_authorities(url)?,
         None => Vec::new(),
     };
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::Specific(Arc::new(roots)))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
     let certificate = environment.of_signal(signal, "CLIENT_CERTIFICATE");
     let key = environment.of_signal(signal, "CLIENT_KEY");
     let client = match (certificate, key) {
@@ -251,7 +234,7 @@ fn tls_settings(environment: &Environment, signal: Signal, url: &str) -> Result<
             private_key(&chain, &key)?,
         )),
     };
-    Ok(tls.client_cert(client).build())
+    Ok(http_client::settings(roots, client).build().into())
 }
 
 fn certificates(variable: &Variable<'_>) -> Result<Vec<Certificate<'static>>, OtlpError> {
@@ -267,7 +250,7 @@ fn certificates(variable: &Variable<'_>) -> Result<Vec<Certificate<'static>>, Ot
             .add(certificate.clone())
             .map_err(|error| unusable(variable, error.into()))?;
     }
-    Ok(owned(&found))
+    Ok(http_client::owned(&found))
 }
 
 /// Returns the key of this client, which belongs to the certificate.
@@ -286,11 +269,6 @@ fn unusable(variable: &Variable<'_>, error: TlsError) -> OtlpError {
     }
 }
 
-fn owned(certificates: &[CertificateDer<'_>]) -> Vec<Certificate<'static>> {
-    let owned = |certificate: &CertificateDer<'_>| Certificate::from_der(certificate).to_owned();
-    certificates.iter().map(owned).collect()
-}
-
 fn broken(variable: &Variable<'_>, error: rustls::pki_types::pem::Error) -> OtlpError {
     let file = variable.value.to_owned();
     unusable(variable, TlsError::File { file, error })
@@ -302,7 +280,7 @@ fn system_authorities(url: &str) -> Result<Vec<Certificate<'static>>, OtlpError>
     if found.is_empty() {
         return Err(OtlpError::NoAuthorities { url: url.to_owned() });
     }
-    Ok(owned(&found))
+    Ok(http_client::owned(&found))
 }
 
 #[cfg(test)]
