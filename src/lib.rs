@@ -14,6 +14,8 @@
 #![forbid(unsafe_code)]
 
 mod compile;
+mod drawn;
+mod receive;
 pub mod repair;
 
 pub use compile::{Compiler, Options, Source, compile};
@@ -59,8 +61,20 @@ pub mod regex {
 pub mod schema {
     #[doc(inline)]
     pub use lexiform_syntax::schema::{
-        AdditionalProperties, ArgumentStyle, Assertion, Draft, Enforced, Formats, KeyOrder, Numbers, Options,
-        Refuse, Report, Whitespace, report,
+        AdditionalProperties, ArgumentStyle, Assertion, Draft, Enforced, Formats, Inclusion, KeyOrder, Numbers,
+        Options, Refuse, Report, Whitespace, inclusion, report,
+    };
+}
+
+/// Schemas in the parts of JSON Schema that providers and engines take, and values from their answers.
+pub mod project {
+    #[doc(inline)]
+    pub use crate::drawn::{Contradiction, Tested, tested};
+    #[doc(inline)]
+    pub use crate::receive::{Received, Receiver, Rejected};
+    #[doc(inline)]
+    pub use lexiform_syntax::project::{
+        Effect, Loss, Profile, Projection, Proof, Recoding, Relation, RestoreError, Toward, project, refusals,
     };
 }
 

@@ -21,6 +21,7 @@ pub mod input;
 pub mod key;
 pub mod mask;
 pub mod program;
+pub mod project;
 pub mod repair;
 pub mod report;
 pub mod shown;
@@ -50,6 +51,13 @@ pub enum Command<E: Commands> {
     /// The grammar that is printed has the same texts, or the parts that the notation does not have are
     /// named. Rules whose names the notation does not allow get other names.
     Convert(convert::Args),
+    /// Rewrite schemas into what a provider or engine takes, and restore values from its answers
+    ///
+    /// The schema goes to standard output. How it relates to the original, what it loses and what is written in
+    /// another shape go to standard error.
+    Project(project::Args),
+    /// Report which providers and engines refuse which tools, and why
+    Lint(project::lint::Args),
     /// Show how a tokenizer cuts texts
     Tokens(tokens::Args),
     /// Make an API key and its entry for `serve --api-keys`
@@ -65,6 +73,8 @@ impl<E: Commands> Commands for Command<E> {
             Command::Mask(args) => args.is_json(),
             Command::Repair(args) => args.is_json(),
             Command::Convert(args) => args.is_json(),
+            Command::Project(args) => args.is_json(),
+            Command::Lint(args) => args.is_json(),
             Command::Tokens(args) => args.is_json(),
             Command::Key(args) => args.is_json(),
             Command::Eval(args) => args.is_json(),
@@ -77,6 +87,8 @@ impl<E: Commands> Commands for Command<E> {
             Command::Mask(args) => mask::run(args),
             Command::Repair(args) => repair::run(args),
             Command::Convert(args) => convert::run(args),
+            Command::Project(args) => project::run(args),
+            Command::Lint(args) => project::lint::run(args),
             Command::Tokens(args) => tokens::run(args),
             Command::Key(args) => key::run(args),
             Command::Eval(args) => eval::run(args),

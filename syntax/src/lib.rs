@@ -14,6 +14,7 @@ pub mod suggest;
 pub mod regex;
 
 pub mod notation;
+pub mod project;
 pub mod schema;
 
 pub mod tags;

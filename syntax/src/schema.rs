@@ -34,6 +34,7 @@ mod draft;
 mod findings;
 mod finish;
 mod forms;
+mod inclusion;
 mod lower;
 mod node;
 mod normal;
@@ -43,19 +44,25 @@ mod report;
 mod resolve;
 mod shape;
 pub mod sketch;
-mod text;
+pub(crate) mod text;
 
 pub(crate) use decimal::Decimal;
 pub use draft::Draft;
-pub(crate) use forms::{GoalId, Normal, NormalForms, NumberShape, Object, StringShape, Way};
+pub(crate) use forms::{
+    AdditionalClass, Array, Bound, GoalId, Normal, NormalForms, NumberShape, Object, StringShape, Way,
+};
 pub(crate) use lower::frame;
+pub use inclusion::{Inclusion, inclusion};
 pub use options::{
     AdditionalProperties, ArgumentStyle, Formats, KeyOrder, Numbers, Options, Refuse, Whitespace,
 };
 pub(crate) use parse::source::read as read_json;
 pub use parse::{is_lost_assertion, is_meant_to_assert, is_unknown_format};
 pub use report::{Assertion, Enforced, Report, normal_form, report};
-pub(crate) use text::TextId;
+pub(crate) use node::{Keyword, NodeId, escape_segment};
+#[cfg(test)]
+pub(crate) use text::hir::own_expression;
+pub(crate) use text::{TextId, TextSource};
 
 use lexiform_automata::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::Cfg;

@@ -11,6 +11,7 @@ mod grammars;
 mod lark;
 mod maskbench_remaining;
 mod notations;
+mod project;
 mod random;
 mod ratchet;
 mod regex_data;

@@ -27,6 +27,7 @@ typedef struct lexiform_vocabulary lexiform_vocabulary;
 typedef struct lexiform_compiler lexiform_compiler;
 typedef struct lexiform_grammar lexiform_grammar;
 typedef struct lexiform_session lexiform_session;
+typedef struct lexiform_projection lexiform_projection;
 
 /* A state of one grammar. States are values: they may be copied and kept, and equal ones have equal futures. */
 typedef uint32_t lexiform_state;
@@ -169,6 +170,25 @@ bool lexiform_session_is_accepting(const lexiform_session *session);
 
 /* Whether a token that ends the sequence was taken. */
 bool lexiform_session_is_terminated(const lexiform_session *session);
+
+/* Rewrites a JSON Schema of `len` bytes into the part of JSON Schema that a provider or engine takes: `profile` is
+ * "openai-strict", "anthropic", "gemini", "llama.cpp", "xgrammar", "outlines", or the JSON of a profile. What the target cannot have is
+ * dropped: a constraint, or with `narrower` the values that it is about. Where that fails, the result is null and `*problems` gets all
+ * problems, as from lexiform_compile. */
+lexiform_projection *lexiform_project(const char *schema, size_t len, const char *profile, size_t profile_len, bool narrower, char **problems);
+
+void lexiform_projection_free(lexiform_projection *projection);
+
+/* The schema that the target takes, as JSON. */
+char *lexiform_projection_schema(const lexiform_projection *projection);
+
+/* How it relates to the schema, as JSON: {"unchanged": false, "relation": "equal" | "wider" | "narrower" | "neither", "proven": true,
+ * "losses": [{"pointer", "effect", "message"}], "recodings": [{"pointer", "message"}]}. */
+char *lexiform_projection_report(const lexiform_projection *projection);
+
+/* The value of the schema that an answer of the target stands for, or the nearest one, as JSON. Where there is none, the result is null and
+ * `*message` gets a message that asks the model for another answer, unless `message` is null. */
+char *lexiform_projection_receive(const lexiform_projection *projection, const char *answer, size_t len, char **message);
 
 #ifdef __cplusplus
 }

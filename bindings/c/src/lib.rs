@@ -1,8 +1,9 @@
-//! A C ABI for Lexiform: vocabularies, compilers, grammars, states, masks, batches, sessions.
+//! A C ABI for Lexiform: vocabularies, compilers, grammars, states, masks, batches, sessions, projections.
 //!
 //! ```text
 //!   tokens ─ vocabulary ─ compiler ─ compile ─► grammar ─ start, step, mask ─► words
 //!                                                  └───── session: accept, validate, rollback, fill
+//!   schema, profile ─ project ─► the schema of a provider ─ receive ─► a value of the schema
 //! ```
 //!
 //! `include/lexiform.h` declares all of it and documents it for callers. It is written by hand, since the
@@ -29,6 +30,7 @@ mod grammar;
 #[cfg(feature = "llguidance")]
 mod llguidance;
 mod options;
+mod project;
 mod session;
 mod vocabulary;
 
@@ -37,5 +39,6 @@ pub use compiler::*;
 pub use grammar::*;
 #[cfg(feature = "llguidance")]
 pub use llguidance::*;
+pub use project::*;
 pub use session::*;
 pub use vocabulary::*;

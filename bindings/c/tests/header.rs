@@ -14,7 +14,7 @@ type Functions = BTreeMap<String, Vec<String>>;
 
 fn in_sources() -> Functions {
     let mut functions = Functions::new();
-    for file in ["boundary", "vocabulary", "compiler", "grammar", "session"] {
+    for file in ["boundary", "vocabulary", "compiler", "grammar", "session", "project"] {
         let text = read(&format!("src/{file}.rs"));
         for part in text.split("extern \"C\" fn ").skip(1) {
             let (name, rest) = part.split_once('(').expect("arguments");
@@ -55,6 +55,7 @@ fn rust(kind: &str) -> String {
         ("CompilerHandle", "lexiform_compiler"),
         ("GrammarHandle", "lexiform_grammar"),
         ("SessionHandle", "lexiform_session"),
+        ("ProjectionHandle", "lexiform_projection"),
         ("RowOfC", "lexiform_row"),
     ];
     let found = known.iter().find(|(name, _)| *name == kind);

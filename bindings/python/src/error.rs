@@ -1,6 +1,7 @@
 //! Converts the library's errors to Python exceptions.
 
 use lexiform::error::{CompileError, Exhausted};
+use lexiform::project::Rejected;
 use lexiform::repair::RepairError;
 use lexiform::vocab::VocabularyError;
 use lexiform::{SessionError, TreeError};
@@ -13,6 +14,7 @@ use pyo3::prelude::*;
 mod raised {
     pyo3::import_exception!(lexiform.errors, CompileError);
     pyo3::import_exception!(lexiform.errors, LimitError);
+    pyo3::import_exception!(lexiform.errors, RejectedError);
     pyo3::import_exception!(lexiform.errors, RepairError);
     pyo3::import_exception!(lexiform.errors, StateError);
 }
@@ -70,6 +72,11 @@ impl From<&error::Problem> for Problem {
 pub(crate) fn compile_error(error: &CompileError) -> PyErr {
     let problems: Vec<Problem> = error.problems.iter().map(Problem::from).collect();
     raised::CompileError::new_err((problems,))
+}
+
+/// Returns a `lexiform.RejectedError` for an answer that stands for no value of a schema.
+pub(crate) fn rejected_error(rejected: &Rejected) -> PyErr {
+    raised::RejectedError::new_err((rejected.to_string(), rejected.message_for_model()))
 }
 
 /// Returns a `lexiform.LimitError` for a request that the grammar cannot answer within its limits.

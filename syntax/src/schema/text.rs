@@ -39,6 +39,16 @@ pub(crate) struct TextId(u32);
 /// The strings that are in every set with `true` and in no set with `false`.
 pub(crate) type TextSet = Rc<[(TextId, bool)]>;
 
+/// What a language comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TextSource<'t> {
+    /// A pattern of the source, and its languages.
+    Pattern(&'t str, Vec<(TextId, bool)>),
+    Format(&'static str),
+    /// A language that the compiler made, or the complement of one.
+    Other(TextId, bool),
+}
+
 #[derive(Debug)]
 struct TextEntry {
     spelled: Arc<Spelled>,
@@ -153,6 +163,31 @@ impl Texts {
     fn is_part(&self, id: TextId) -> bool {
         let mut parts = self.wider.iter().flat_map(|(part, _)| part.iter());
         parts.any(|&(known, _)| known == id)
+    }
+
+    /// Returns the patterns and formats that these languages come from. Each language belongs to one of them;
+    /// where several have it, the one with the most languages takes it.
+    pub(crate) fn sources(&self, texts: &[(TextId, bool)]) -> Vec<TextSource<'_>> {
+        let patterns = self.patterns.iter().map(|(pattern, set)| (set, TextSource::Pattern(pattern, set.to_vec())));
+        let formats = self.formats.iter().flat_map(|(name, sets)| sets.iter().map(move |set| (set, name)));
+        let formats = formats.map(|(set, name)| (set, TextSource::Format(name)));
+        let mut known: Vec<(&TextSet, TextSource<'_>)> = patterns.chain(formats).collect();
+        known.sort_by(|(left, a), (right, b)| right.len().cmp(&left.len()).then_with(|| a.cmp(b)));
+        let (mut left, mut sources) = (texts.to_vec(), Vec::new());
+        for (set, source) in known {
+            if !set.is_empty() && set.iter().all(|text| left.contains(text)) {
+                left.retain(|text| !set.contains(text));
+                sources.push(source);
+            }
+        }
+        sources.extend(left.into_iter().map(|(id, sign)| TextSource::Other(id, sign)));
+        sources
+    }
+
+    /// Returns the languages of a format that has been used.
+    pub(crate) fn format_texts(&self, name: &str) -> Vec<(TextId, bool)> {
+        let sets = self.formats.get(name);
+        sets.and_then(|sets| sets.first()).map_or_else(Vec::new, |set| set.to_vec())
     }
 
     pub(crate) fn text(&self, id: TextId) -> &Text {

@@ -200,6 +200,28 @@ static void problems(const lexiform_compiler *compiler) {
   CHECK(lexiform_grammar_findings(NULL) == NULL && lexiform_grammar_clone(NULL) == NULL);
 }
 
+/* A schema as a provider takes it, and the value of an answer. */
+static void projections(void) {
+  const char *schema = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}}}";
+  const char *profile = "openai-strict";
+  char *text = NULL;
+  lexiform_projection *projection = lexiform_project(schema, strlen(schema), profile, strlen(profile), false, &text);
+  CHECK(projection != NULL && text == NULL);
+  CHECK(says(lexiform_projection_schema(projection),
+             "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":[\"integer\",\"null\"]}},\"required\":[\"a\"],"
+             "\"additionalProperties\":false}"));
+  char *report = lexiform_projection_report(projection);
+  CHECK(strstr(report, "\"relation\":\"equal\",\"proven\":true") != NULL);
+  lexiform_string_free(report);
+  CHECK(says(lexiform_projection_receive(projection, "{\"a\":null}", 10, &text), "{}"));
+  CHECK(lexiform_projection_receive(projection, "x", 1, &text) == NULL && strstr(text, "Answer again") != NULL);
+  lexiform_string_free(text);
+  lexiform_projection_free(projection);
+  CHECK(lexiform_project(schema, strlen(schema), "open", 4, false, &text) == NULL && strstr(text, "no profile") != NULL);
+  lexiform_string_free(text);
+  CHECK(lexiform_projection_schema(NULL) == NULL);
+}
+
 int main(void) {
   CHECK(strchr(lexiform_version(), '.') != NULL);
   lexiform_vocabulary *words = vocabulary();
@@ -212,6 +234,7 @@ int main(void) {
   sessions(compiler);
   ends_of_a_request(compiler);
   problems(compiler);
+  projections();
   lexiform_compiler_free(compiler);
   CHECK(lexiform_step(noted, lexiform_start(noted), A) != LEXIFORM_NONE);
   lexiform_grammar_free(noted);

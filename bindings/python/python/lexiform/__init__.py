@@ -5,7 +5,7 @@ sequence stands; states are values, so that a copy is a fork and an older one is
 accept and roll back tokens use a :class:`Session`. A :class:`Sampler`, a population of :class:`Particles` and a :class:`Chain` draw
 tokens from rows of logits under the laws of the library. :meth:`Grammar.repair` makes a valid text of one that is not.
 
-The submodule :mod:`lexiform.tags` makes structural tags of calls in the formats of models. The submodules
+The submodule :mod:`lexiform.project` writes schemas as providers take them. The submodule :mod:`lexiform.tags` makes structural tags of calls in the formats of models. The submodules
 :mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.hf` are for those who have these packages;
 :mod:`lexiform.vllm` and :mod:`lexiform.sglang` are backends of these engines, over :mod:`lexiform.engines`.
 """
@@ -34,7 +34,7 @@ from lexiform._lexiform import (
     set_threads,
     weighted_token,
 )
-from lexiform.errors import CompileError, LimitError, RepairError, StateError
+from lexiform.errors import CompileError, LimitError, RejectedError, RepairError, StateError
 
 __all__ = [
     "Assertion",
@@ -49,6 +49,7 @@ __all__ = [
     "Masks",
     "Particles",
     "Problem",
+    "RejectedError",
     "Repair",
     "RepairError",
     "Sampler",

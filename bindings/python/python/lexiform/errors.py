@@ -38,5 +38,13 @@ class RepairError(ValueError):
         self.limit = limit
 
 
+class RejectedError(ValueError):
+    """An answer stands for no value of its schema, and there is none near it. ``message_for_model`` asks for another one."""
+
+    def __init__(self, message: str, message_for_model: str) -> None:
+        super().__init__(message)
+        self.message_for_model = message_for_model
+
+
 class StateError(ValueError):
     """A state was given to a grammar that did not hand it out."""

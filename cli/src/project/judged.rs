@@ -1,0 +1,202 @@
+//! One schema for one target: what the target refuses, and how the projection relates to the schema.
+
+use std::sync::OnceLock;
+
+use lexiform::error::{CompileError, Problem};
+use lexiform::limits::Limits;
+use lexiform::project::{Contradiction, Profile, Projection, Proof, Relation, Tested, Toward, project, refusals, tested};
+use lexiform::schema::Options;
+use serde_json::{Value, json};
+
+use super::document::Named;
+use super::{Side, line};
+use crate::failure::{Code, Failure};
+use crate::input::tokenizer;
+use crate::shown::paint::{bad, good};
+
+/// How schemas are judged.
+pub(super) struct Judging {
+    toward: Toward,
+    draws: usize,
+    options: Options,
+    limits: Limits,
+}
+
+/// A schema with its projection.
+pub(super) struct Judged {
+    pub(super) named: Named,
+    /// What the target does not take.
+    pub(super) refused: Vec<Problem>,
+    pub(super) projection: Result<Projection, CompileError>,
+    /// What a test on drawn values found, where the relation is not proven.
+    tested: OnceLock<Option<Tested>>,
+}
+
+impl Judging {
+    pub(super) fn new(side: Side) -> Judging {
+        Judging {
+            toward: side.toward.into(),
+            draws: side.draws,
+            options: Options::for_generation(),
+            limits: Limits::default(),
+        }
+    }
+
+    pub(super) fn judge(&self, named: Named, profile: &Profile) -> Judged {
+        let text = named.schema.to_string();
+        let refused = refusals(&text, profile, &self.limits).unwrap_or_else(|error| error.problems);
+        let projection = project(&text, profile, self.toward, &self.options, &self.limits);
+        let judged = Judged {
+            named,
+            refused,
+            projection,
+            tested: OnceLock::new(),
+        };
+        if let Ok(projection) = &judged.projection
+            && projection.proof() == Proof::Open
+            && self.draws > 0
+        {
+            let found = tested(&text, projection, &self.options, &self.limits, self.draws, 1);
+            let _ = judged.tested.set(found.ok());
+        }
+        judged
+    }
+}
+
+impl Judged {
+    fn tested(&self) -> Option<&Tested> {
+        self.tested.get().and_then(Option::as_ref)
+    }
+
+    /// Returns the exit code: a projection that drawn values contradict is no answer.
+    pub(super) fn code(&self) -> Code {
+        match self.tested().is_some_and(|tested| !tested.contradictions.is_empty()) {
+            true => Code::No,
+            false => Code::Fine,
+        }
+    }
+
+    pub(super) fn is_lossy(&self) -> bool {
+        self.projection.as_ref().map_or(true, |projection| projection.relation() != Relation::Equal)
+    }
+
+    /// Returns the failure of a schema that cannot be projected.
+    pub(super) fn failure(&self, profile: &Profile) -> Failure {
+        let problems = self.projection.as_ref().err().map_or(&[][..], |error| &error.problems);
+        let lines: Vec<String> = problems.iter().map(|problem| format!("  {problem}")).collect();
+        Failure::DoesNotCompile {
+            text: format!("{} cannot be projected to {}\n{}", self.named.name, profile.name, lines.join("\n")),
+            json: json!({"name": self.named.name, "problems": problems.iter().map(problem_json).collect::<Vec<_>>()}),
+        }
+    }
+
+    /// Restores an answer of the target.
+    pub(super) fn restore(&self, answer: Value) -> Result<Value, Failure> {
+        let Ok(projection) = &self.projection else {
+            return Err(Failure::message("the schema cannot be projected"));
+        };
+        projection.restore(answer, &Limits::default()).map_err(|error| Failure::No {
+            text: format!("the answer cannot be restored: {error}"),
+            json: json!({"pointer": error.pointer, "message": error.message}),
+        })
+    }
+
+    /// Returns why the schema does not allow a value, if so.
+    pub(super) fn problem(&self, value: &Value) -> Option<String> {
+        let schema = &self.named.schema;
+        let Ok(validator) = jsonschema::options().should_validate_formats(true).build(schema) else {
+            return self.problem_by_grammar(value);
+        };
+        validator.iter_errors(value).next().map(|error| format!("#{}: {error}", error.instance_path()))
+    }
+
+    fn problem_by_grammar(&self, value: &Value) -> Option<String> {
+        let vocabulary = tokenizer::bytes_only().ok()?;
+        let text = self.named.schema.to_string();
+        let options = lexiform::Options::default();
+        let (grammar, _) = lexiform::compile(lexiform::Source::JsonSchema(&text), &vocabulary, &options).ok()?;
+        let end = grammar.step_bytes(grammar.start(), value.to_string().as_bytes());
+        let is_valid = end.is_some_and(|state| grammar.is_accepting(state));
+        (!is_valid).then(|| "it does not belong to the schema".to_owned())
+    }
+
+    /// Describes the projection: its relation, what it loses, and what is recoded.
+    pub(super) fn in_words(&self) -> String {
+        let Ok(projection) = &self.projection else {
+            return format!("{}: {}\n", self.named.name, bad("cannot be projected"));
+        };
+        let mut text = format!("{}: {}\n", self.named.name, self.relation_in_words(projection));
+        for loss in projection.losses() {
+            text += &line(2, &loss.to_string());
+        }
+        for recoding in projection.recodings() {
+            text += &line(2, &recoding.to_string());
+        }
+        text
+    }
+
+    pub(super) fn relation_in_words(&self, projection: &Projection) -> String {
+        if projection.is_unchanged() {
+            return good("taken as it is");
+        }
+        let relation = match projection.relation() {
+            Relation::Equal => good("equal"),
+            Relation::Neither => "wider in some places, narrower in others".to_owned(),
+            other => other.as_str().to_owned(),
+        };
+        match (projection.proof(), self.tested()) {
+            (Proof::Proven, _) => format!("{relation}, proven"),
+            (Proof::Open, Some(tested)) if tested.contradictions.is_empty() => format!(
+                "{relation}, tested on {} values and {} answers",
+                tested.values, tested.answers
+            ),
+            (Proof::Open, Some(tested)) => {
+                let first = tested.contradictions.first().map(shown).unwrap_or_default();
+                format!("{}: {first}", bad("a drawn value contradicts that it is {relation}"))
+            }
+            (Proof::Open, None) => format!("{relation}, neither proven nor tested"),
+        }
+    }
+
+    /// Returns everything about it as JSON.
+    pub(super) fn json(&self, profile: &Profile) -> Value {
+        let refused: Vec<Value> = self.refused.iter().map(problem_json).collect();
+        let mut json = json!({"name": self.named.name, "pointer": self.named.pointer, "profile": profile.name,
+            "taken": self.refused.is_empty(), "refused": refused});
+        match &self.projection {
+            Err(error) => json["problems"] = error.problems.iter().map(problem_json).collect(),
+            Ok(projection) => {
+                let losses = projection.losses().iter();
+                let recodings = projection.recodings().iter();
+                json["relation"] = projection.relation().as_str().into();
+                json["proven"] = (projection.proof() == Proof::Proven).into();
+                json["losses"] = losses
+                    .map(|loss| json!({"pointer": loss.pointer, "effect": loss.effect.as_str(), "message": loss.message}))
+                    .collect();
+                json["recodings"] = recodings
+                    .map(|recoding| json!({"pointer": recoding.pointer, "message": recoding.message}))
+                    .collect();
+                json["schema"] = projection.schema().clone();
+                if let Some(tested) = self.tested() {
+                    json["tested"] = json!({"values": tested.values, "answers": tested.answers, "valid": tested.valid,
+                        "contradictions": tested.contradictions.iter().map(shown).collect::<Vec<_>>()});
+                }
+            }
+        }
+        json
+    }
+}
+
+fn problem_json(problem: &Problem) -> Value {
+    let place = problem.place.to_string();
+    json!({"pointer": place.strip_prefix('#').unwrap_or(&place), "message": problem.message})
+}
+
+fn shown(contradiction: &Contradiction) -> String {
+    match contradiction {
+        Contradiction::Missing(value) => format!("no answer is restored to {value}"),
+        Contradiction::Wrong(answer) => format!("the schema does not allow what {answer} is restored to"),
+        Contradiction::NotRestored(answer, why) => format!("{answer} cannot be restored: {why}"),
+        _ => String::new(),
+    }
+}

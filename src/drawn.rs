@@ -1,0 +1,167 @@
+//! Tests the relation of a projection on drawn texts, where the algebra of schemas cannot decide it.
+//!
+//! ```text
+//!   schema ──draw──► value ──► is it a value of the restored answers?        (equal, wider)
+//!   target ──draw──► answer ─restore─► value ──► is it a value of the schema? (equal, narrower)
+//! ```
+//!
+//! Texts are drawn byte by byte from the compiled schemas, so both directions use the masks of the engine and
+//! nothing of what wrote the projection.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::error::CompileError;
+use crate::limits::Limits;
+use crate::project::{Projection, Relation};
+use crate::schema::{AdditionalProperties, KeyOrder, Options};
+use crate::vocab::{TokenKind, Vocabulary};
+use crate::{Compiler, Grammar, MaskRequest, Options as CompileOptions, Source};
+
+/// What a test on drawn values found.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Tested {
+    /// The values that were drawn from the schema.
+    pub values: usize,
+    /// The answers that were drawn from the schema of the target.
+    pub answers: usize,
+    /// Of the answers, those whose restored value the schema allows.
+    pub valid: usize,
+    /// What contradicts the relation.
+    pub contradictions: Vec<Contradiction>,
+}
+
+/// A drawn value that contradicts the relation of a projection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Contradiction {
+    /// The schema allows this value, and no answer is restored to it.
+    Missing(Value),
+    /// The target allows this answer, and the schema does not allow what it is restored to.
+    Wrong(Value),
+    /// The target allows this answer, and it cannot be restored.
+    NotRestored(Value, String),
+}
+
+/// The most bytes that a drawn text takes beyond the shortest.
+const FURTHER: usize = 160;
+
+/// Tests a projection of a schema on so many texts drawn from each side, by a seed.
+///
+/// # Errors
+/// Fails if a schema does not compile.
+pub fn tested(
+    schema: &str,
+    projection: &Projection,
+    options: &Options,
+    limits: &Limits,
+    draws: usize,
+    seed: u64,
+) -> Result<Tested, CompileError> {
+    let compiler = compiler_of_bytes();
+    let written = Options {
+        additional_properties: AdditionalProperties::Specified,
+        ..options.clone()
+    };
+    let judged = |options: &Options| Options {
+        key_order: KeyOrder::Any,
+        ..options.clone()
+    };
+    let compile = |schema: &str, options: Options| {
+        let options = CompileOptions {
+            schema: options,
+            limits: limits.clone(),
+            ..CompileOptions::default()
+        };
+        Ok::<_, CompileError>(compiler.compile(Source::JsonSchema(schema), &options)?.0)
+    };
+    let (target, restored) = (projection.schema().to_string(), projection.restored_schema().to_string());
+    let (source, answers) = (compile(schema, options.clone())?, compile(&target, written.clone())?);
+    let (within, among) = (compile(schema, judged(options))?, compile(&restored, judged(&written))?);
+    let mut dice = Dice(seed | 1);
+    let mut tested = Tested::default();
+    for _ in 0..draws {
+        if let Some(value) = dice.value(&source) {
+            tested.values += 1;
+            let may_miss = matches!(projection.relation(), Relation::Narrower | Relation::Neither);
+            if !may_miss && !accepts(&among, &value) {
+                tested.contradictions.push(Contradiction::Missing(value));
+            }
+        }
+        if let Some(answer) = dice.value(&answers) {
+            tested.answer(projection, answer, &within, limits);
+        }
+    }
+    Ok(tested)
+}
+
+impl Tested {
+    fn answer(&mut self, projection: &Projection, answer: Value, within: &Grammar, limits: &Limits) {
+        self.answers += 1;
+        let may_be_wrong = matches!(projection.relation(), Relation::Wider | Relation::Neither);
+        match projection.restore(answer.clone(), limits) {
+            Ok(value) if accepts(within, &value) => self.valid += 1,
+            Ok(_) if may_be_wrong || has_free_text(projection) => {}
+            Ok(_) => self.contradictions.push(Contradiction::Wrong(answer)),
+            // A string that holds JSON text is any string to the target, and so are keys that come twice.
+            Err(_) if !projection.recodings().is_empty() => {}
+            Err(error) => {
+                let problem = Contradiction::NotRestored(answer, error.to_string());
+                self.contradictions.push(problem);
+            }
+        }
+    }
+}
+
+/// Returns `true` if some part is a string with JSON text, in which a target may write anything.
+fn has_free_text(projection: &Projection) -> bool {
+    projection.recodings().iter().any(|recoding| recoding.is_text)
+}
+
+fn accepts(grammar: &Grammar, value: &Value) -> bool {
+    let end = grammar.step_bytes(grammar.start(), value.to_string().as_bytes());
+    end.is_some_and(|state| grammar.is_accepting(state))
+}
+
+/// A vocabulary of the 256 bytes, and the end of texts.
+fn compiler_of_bytes() -> Compiler {
+    let end = (TokenKind::Text, b"<end>".to_vec());
+    let bytes = (0..=255u8).map(|byte| (TokenKind::Text, vec![byte]));
+    let tokens: Vec<_> = std::iter::once(end).chain(bytes).collect();
+    let vocabulary = Vocabulary::new(&tokens, &[0]).expect("the bytes and one end form a vocabulary");
+    Compiler::new(Arc::new(vocabulary))
+}
+
+/// A generator of pseudo-random numbers (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides.max(1)
+    }
+
+    /// Draws a text of a grammar, and reads it as JSON.
+    fn value(&mut self, grammar: &Grammar) -> Option<Value> {
+        let mut state = grammar.start();
+        let mut left = grammar.min_completion(state)? + self.roll(FURTHER);
+        let mut text = Vec::new();
+        loop {
+            let mask = grammar.try_mask(MaskRequest::from(state).within(left)).ok()?;
+            // Letters and digits rather than control characters, where there is a choice.
+            let tokens: Vec<u32> = mask.iter().collect();
+            let plain: Vec<u32> = tokens.iter().copied().filter(|&token| token < 128).collect();
+            let tokens = if plain.is_empty() { &tokens } else { &plain };
+            let token = *tokens.get(self.roll(tokens.len()))?;
+            if token == 0 {
+                return serde_json::from_slice(&text).ok();
+            }
+            text.push((token - 1) as u8);
+            state = grammar.step(state, token)?;
+            left = left.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The size of a written schema, in the terms in which targets limit it.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::profile::SizeLimits;
+
+/// What a schema has of everything that is limited.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) properties: usize,
+    /// How deep objects nest, through references that lead into no circle.
+    pub(super) depth: usize,
+    pub(super) enum_values: usize,
+    pub(super) name_characters: usize,
+    pub(super) optional: usize,
+    pub(super) unions: usize,
+    /// The number of values, and of characters, of each `enum` of strings.
+    pub(super) enums: Vec<(usize, usize)>,
+}
+
+/// A limit that a schema exceeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Excess {
+    Properties { by: usize },
+    Depth { limit: usize },
+    EnumValues { by: usize },
+    NameCharacters { by: usize },
+    LargeEnum,
+    Optional { by: usize },
+    Unions { by: usize },
+}
+
+impl Size {
+    /// Measures a schema.
+    pub(super) fn of(schema: &Value) -> Size {
+        let mut size = Size::default();
+        let mut open = vec![schema];
+        while let Some(next) = open.pop() {
+            if let Value::Object(map) = next {
+                size.count(map);
+                open.extend(schemas_within(map).into_iter().map(|(_, schema)| schema));
+            }
+        }
+        size.depth = depth(schema, schema, &mut HashSet::new(), 0);
+        size
+    }
+
+    fn count(&mut self, map: &Map<String, Value>) {
+        let length = |text: &str| text.chars().count();
+        if let Some(Value::Object(properties)) = map.get("properties") {
+            self.properties += properties.len();
+            self.name_characters += properties.keys().map(|name| length(name)).sum::<usize>();
+            let required = map.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+            self.optional += properties.len().saturating_sub(required);
+        }
+        if let Some(Value::Object(definitions)) = map.get("$defs") {
+            self.name_characters += definitions.keys().map(|name| length(name)).sum::<usize>();
+        }
+        if let Some(Value::Array(values)) = map.get("enum") {
+            let characters = values.iter().filter_map(Value::as_str).map(length).sum();
+            self.enum_values += values.len();
+            self.name_characters += characters;
+            self.enums.push((values.len(), characters));
+        }
+        if let Some(Value::String(only)) = map.get("const") {
+            self.name_characters += length(only);
+        }
+        let is_union = map.contains_key("anyOf") || map.get("type").is_some_and(Value::is_array);
+        self.unions += usize::from(is_union);
+    }
+
+    /// Returns the first limit that it exceeds.
+    pub(super) fn excess(&self, limits: &SizeLimits) -> Option<Excess> {
+        let by = |size: usize, limit: Option<usize>| size.checked_sub(limit?).filter(|by| *by > 0);
+        let is_large = |&(values, characters): &(usize, usize)| {
+            limits.large_enum.is_some_and(|large| values > large.values && characters > large.characters)
+        };
+        let depth = by(self.depth, limits.depth).and(limits.depth).map(|limit| Excess::Depth { limit });
+        depth
+            .or_else(|| by(self.optional, limits.optional).map(|by| Excess::Optional { by }))
+            .or_else(|| by(self.properties, limits.properties).map(|by| Excess::Properties { by }))
+            .or_else(|| by(self.unions, limits.unions).map(|by| Excess::Unions { by }))
+            .or_else(|| by(self.enum_values, limits.enum_values).map(|by| Excess::EnumValues { by }))
+            .or_else(|| self.enums.iter().any(is_large).then_some(Excess::LargeEnum))
+            .or_else(|| by(self.name_characters, limits.name_characters).map(|by| Excess::NameCharacters { by }))
+    }
+}
+
+impl Excess {
+    /// Describes it for people.
+    pub(super) fn describe(&self, size: &Size, limits: &SizeLimits) -> String {
+        let of = |what: &str, size: usize, limit: Option<usize>| {
+            format!("{size} {what}; the target takes {}", limit.unwrap_or(0))
+        };
+        match self {
+            Excess::Properties { .. } => of("properties", size.properties, limits.properties),
+            Excess::Depth { .. } => of("levels of objects", size.depth, limits.depth),
+            Excess::EnumValues { .. } => of("values in `enum`s", size.enum_values, limits.enum_values),
+            Excess::NameCharacters { .. } => {
+                of("characters of names and constants", size.name_characters, limits.name_characters)
+            }
+            Excess::Optional { .. } => of("properties that are not required", size.optional, limits.optional),
+            Excess::Unions { .. } => of("unions", size.unions, limits.unions),
+            Excess::LargeEnum => "an `enum` has too many characters for its number of values".to_owned(),
+        }
+    }
+}
+
+/// Returns the schemas directly within a schema, with the segments of their JSON pointers.
+pub(super) fn schemas_within(map: &Map<String, Value>) -> Vec<(String, &Value)> {
+    let mut found = Vec::new();
+    let segment = |name: &str, key: &str| format!("/{name}/{}", crate::schema::escape_segment(key));
+    for (name, value) in map {
+        match (&**name, value) {
+            ("properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas", Value::Object(inner)) => {
+                found.extend(inner.iter().map(|(key, schema)| (segment(name, key), schema)));
+            }
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::Array(list)) => {
+                let list = list.iter().enumerate();
+                found.extend(list.map(|(at, schema)| (format!("/{name}/{at}"), schema)));
+            }
+            (
+                "items" | "additionalProperties" | "additionalItems" | "not" | "if" | "then" | "else" | "contains"
+                | "propertyNames" | "unevaluatedItems" | "unevaluatedProperties",
+                Value::Object(_),
+            ) => found.push((format!("/{name}"), value)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The deepest nesting that is measured; deeper schemas are refused before.
+const DEEPEST: usize = 400;
+
+/// Returns how deep objects nest in a schema of a document.
+fn depth<'v>(schema: &'v Value, document: &'v Value, path: &mut HashSet<&'v str>, level: usize) -> usize {
+    let Value::Object(map) = schema else { return 0 };
+    if level > DEEPEST {
+        return DEEPEST;
+    }
+    let mut below = 0;
+    if let Some(Value::String(reference)) = map.get("$ref")
+        && let Some(target) = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer))
+        && path.insert(reference)
+    {
+        below = depth(target, document, path, level + 1);
+        path.remove(&**reference);
+    }
+    for (segment, inner) in schemas_within(map) {
+        if !segment.starts_with("/$defs/") && !segment.starts_with("/definitions/") {
+            below = below.max(depth(inner, document, path, level + 1));
+        }
+    }
+    below + usize::from(map.contains_key("properties"))
+}
