@@ -14,6 +14,8 @@ mod mask;
 mod models;
 #[path = "cli/program.rs"]
 mod program;
+#[path = "cli/project.rs"]
+mod project;
 #[path = "cli/snapshots.rs"]
 mod snapshots;
 #[path = "cli/starting.rs"]

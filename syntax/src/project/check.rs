@@ -136,7 +136,17 @@ impl Checking<'_> {
             allowed.extend(self.of_type(pointer, name, map));
         }
         self.constants(pointer, map);
+        self.counts(pointer, map);
         self.only(pointer, map, &allowed);
+    }
+
+    fn counts(&mut self, pointer: &str, map: &Map<String, Value>) {
+        let Some(most) = self.profile.limits.counts else { return };
+        for keyword in ["minLength", "maxLength", "minItems", "maxItems"] {
+            if map.get(keyword).and_then(Value::as_u64).is_some_and(|count| count > most) {
+                self.add(pointer, keyword, format!("the target takes counts of at most {most}"));
+            }
+        }
     }
 
     fn untyped(&mut self, pointer: &str, map: &Map<String, Value>) {
@@ -169,6 +179,8 @@ impl Checking<'_> {
         });
         if self.profile.references == References::None {
             self.add(pointer, "$ref", "the target takes no references");
+        } else if self.profile.references == References::Leaves && is_there && self.has_reference(target.unwrap_or_default()) {
+            self.add(pointer, "$ref", "the target takes no references to what has references");
         } else if !is_there {
             self.add(pointer, "$ref", "the target takes references to `$defs` of the same schema only");
         }
@@ -181,6 +193,18 @@ impl Checking<'_> {
                 }
             }
         }
+    }
+
+    fn has_reference(&self, target: &str) -> bool {
+        let mut open: Vec<&Value> = self.document.pointer(target).into_iter().collect();
+        while let Some(next) = open.pop() {
+            let Value::Object(map) = next else { continue };
+            if map.contains_key("$ref") {
+                return true;
+            }
+            open.extend(schemas_within(map).into_iter().map(|(_, inner)| inner));
+        }
+        false
     }
 
     fn constants(&mut self, pointer: &str, map: &Map<String, Value>) {
@@ -256,8 +280,11 @@ impl Checking<'_> {
             taken.push("prefixItems");
         }
         let has_prefix = map.contains_key("prefixItems");
-        if is_fixed && has_prefix && ["items", "minItems", "maxItems"].iter().any(|keyword| map.contains_key(*keyword)) {
-            self.add(pointer, "prefixItems", "the target takes nothing beside `prefixItems`");
+        let length = map.get("prefixItems").and_then(Value::as_array).map(|list| list.len() as u64);
+        let count = |keyword: &str| map.get(keyword).and_then(Value::as_u64);
+        let is_whole = !map.contains_key("items") && count("minItems") == length && count("maxItems") == length;
+        if is_fixed && has_prefix && !is_whole {
+            self.add(pointer, "prefixItems", "the target takes all items of a tuple and no others");
         }
         let min = map.get("minItems").and_then(Value::as_u64).unwrap_or(0);
         if least.is_some_and(|least| min > least) {

@@ -15,6 +15,11 @@ pub(super) fn within_themselves(forms: &Forms, reading: Reading) -> Vec<Definiti
     found
 }
 
+/// Returns, for each definition, whether it refers to no other.
+pub(super) fn leaves(forms: &Forms, reading: Reading) -> Vec<bool> {
+    Graph::of(forms, reading).links.iter().map(Vec::is_empty).collect()
+}
+
 /// Writes every reference that closes a circle as JSON text. Returns those references.
 pub(super) fn open(forms: &mut Forms) -> Vec<FormId> {
     let graph = Graph::of(forms, Reading::Target);

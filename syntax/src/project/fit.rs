@@ -48,6 +48,7 @@ pub(super) fn fit(normal: &NormalForms, source: &Value, profile: &Profile, towar
         forms,
         known: HashMap::new(),
         open: Vec::new(),
+        goals: Vec::new(),
         losses: Vec::new(),
         recodings: Vec::new(),
     };
@@ -93,6 +94,8 @@ struct Fitting<'a> {
     forms: Forms,
     known: HashMap<Meant, DefinitionId>,
     open: Vec<(DefinitionId, GoalId)>,
+    /// The goal of each definition.
+    goals: Vec<GoalId>,
     losses: Vec<Loss>,
     recodings: Vec<Recoding>,
 }
@@ -128,6 +131,7 @@ impl Fitting<'_> {
             form: FormId(0),
         });
         self.known.insert(meant, id);
+        self.goals.push(goal);
         self.open.push((id, goal));
         id
     }
@@ -158,14 +162,17 @@ impl Fitting<'_> {
         Meant::Node(self.target(literal.node))
     }
 
-    /// Follows the references of schemas that consist of one.
+    /// Follows the references of schemas that consist of one, alone or in an `allOf`.
     fn target(&self, mut node: NodeId) -> NodeId {
         let tree = &self.normal.tree;
         // References form no circle without a keyword between them.
-        while let [(_, Keyword::Ref(reference))] = tree.node(node).keywords[..] {
-            node = tree.target(reference);
+        loop {
+            node = match &tree.node(node).keywords[..] {
+                [(_, Keyword::Ref(reference))] => tree.target(*reference),
+                [(_, Keyword::AllOf(list))] if list.len() == 1 => list[0],
+                _ => return node,
+            };
         }
-        node
     }
 
     /// Returns the form of all values of a goal.
@@ -371,6 +378,12 @@ impl Fitting<'_> {
             is_absence: false,
         });
         effect == Effect::Wider
+    }
+
+    /// Returns `true` if the target takes counts of this size.
+    fn takes_counts(&self, min: u64, max: Option<u64>) -> bool {
+        let most = self.profile.limits.counts.unwrap_or(u64::MAX);
+        min <= most && max.is_none_or(|max| max <= most)
     }
 
     fn recode(&mut self, goal: GoalId, as_what: Recoded, message: &str) {

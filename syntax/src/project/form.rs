@@ -77,9 +77,18 @@ pub(super) struct Text {
     /// The pattern that says the lengths where the target does not take them as such.
     pub(super) lengths: Option<String>,
     pub(super) format: Option<String>,
-    /// Patterns that match, or do not.
-    pub(super) patterns: Vec<(String, bool)>,
+    pub(super) patterns: Vec<Pattern>,
     pub(super) except: Vec<Value>,
+}
+
+/// A pattern that strings match, or do not.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pattern {
+    /// As the target reads it.
+    pub(super) written: String,
+    /// As JSON Schema reads it.
+    pub(super) meant: String,
+    pub(super) is_affirmed: bool,
 }
 
 /// A set of arrays.

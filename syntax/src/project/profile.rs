@@ -198,6 +198,8 @@ pub(super) enum RestRule {
 #[serde(rename_all = "lowercase")]
 pub(super) enum References {
     None,
+    /// Those to `$defs` without further references.
+    Leaves,
     /// Those to `$defs` that lead into no circle.
     Acyclic,
     Recursive,
@@ -209,7 +211,9 @@ pub(super) enum References {
 pub(super) struct SizeLimits {
     /// The number of properties of all objects.
     pub(super) properties: Option<usize>,
-    /// How deep objects and arrays nest.
+    /// The largest length of strings and arrays that may be demanded.
+    pub(super) counts: Option<u64>,
+    /// How deep objects nest.
     pub(super) depth: Option<usize>,
     /// The number of values of all `enum`s.
     pub(super) enum_values: Option<usize>,

@@ -1,6 +1,6 @@
 //! The size of a written schema, in the terms in which targets limit it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -44,6 +44,8 @@ impl Size {
             }
         }
         size.depth = depth(schema, schema, &mut HashSet::new(), 0);
+        let (optional, unions) = expanded(schema, schema, &mut HashMap::new());
+        (size.optional, size.unions) = (optional, unions);
         size
     }
 
@@ -52,8 +54,6 @@ impl Size {
         if let Some(Value::Object(properties)) = map.get("properties") {
             self.properties += properties.len();
             self.name_characters += properties.keys().map(|name| length(name)).sum::<usize>();
-            let required = map.get("required").and_then(Value::as_array).map_or(0, Vec::len);
-            self.optional += properties.len().saturating_sub(required);
         }
         if let Some(Value::Object(definitions)) = map.get("$defs") {
             self.name_characters += definitions.keys().map(|name| length(name)).sum::<usize>();
@@ -67,8 +67,6 @@ impl Size {
         if let Some(Value::String(only)) = map.get("const") {
             self.name_characters += length(only);
         }
-        let is_union = map.contains_key("anyOf") || map.get("type").is_some_and(Value::is_array);
-        self.unions += usize::from(is_union);
     }
 
     /// Returns the first limit that it exceeds.
@@ -106,6 +104,40 @@ impl Excess {
             Excess::LargeEnum => "an `enum` has too many characters for its number of values".to_owned(),
         }
     }
+}
+
+/// Returns the numbers of properties that are not required and of unions, with every reference written out
+/// except those into a circle.
+fn expanded<'v>(
+    schema: &'v Value,
+    document: &'v Value,
+    known: &mut HashMap<&'v str, (usize, usize)>,
+) -> (usize, usize) {
+    let (mut optional, mut unions) = (0usize, 0usize);
+    let mut open = vec![schema];
+    while let Some(next) = open.pop() {
+        let Value::Object(map) = next else { continue };
+        let properties = map.get("properties").and_then(Value::as_object).map_or(0, Map::len);
+        let required = map.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+        let is_union = map.contains_key("anyOf") || map.get("type").is_some_and(Value::is_array);
+        optional = optional.saturating_add(properties.saturating_sub(required));
+        unions = unions.saturating_add(usize::from(is_union));
+        if let Some(Value::String(reference)) = map.get("$ref") {
+            if !known.contains_key(&**reference) {
+                known.insert(reference, (0, 0));
+                let target = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer));
+                let counted = target.map_or((0, 0), |target| expanded(target, document, known));
+                known.insert(reference, counted);
+            }
+            let (more_optional, more_unions) = known[&**reference];
+            optional = optional.saturating_add(more_optional);
+            unions = unions.saturating_add(more_unions);
+        }
+        let within = schemas_within(map).into_iter();
+        let within = within.filter(|(segment, _)| !segment.starts_with("/$defs/") && !segment.starts_with("/definitions/"));
+        open.extend(within.map(|(_, inner)| inner));
+    }
+    (optional, unions)
 }
 
 /// Returns the schemas directly within a schema, with the segments of their JSON pointers.

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::form::{DefinitionId, Field, Form, FormId, Forms, Items, Keys, Notes, Number, Presence, Rest, Text, WRAPPED};
+use super::form::{DefinitionId, Field, Form, FormId, Forms, Items, Keys, Notes, Number, Pattern, Presence, Rest, Text, WRAPPED};
 use super::fit::number_value;
-use super::profile::{Prefix, Profile, References};
+use super::profile::{Profile, References};
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +103,13 @@ fn in_place(forms: &Forms, profile: &Profile, reading: Reading) -> Vec<bool> {
             uses[definition.index()] += 1;
         }
     }
-    let is_in_place = |uses: &usize| *uses <= 1 || profile.references == References::None;
-    let mut in_place: Vec<bool> = uses.iter().map(is_in_place).collect();
+    let leaves = super::circles::leaves(forms, reading);
+    let is_in_place = |(uses, is_leaf): (&usize, &bool)| match profile.references {
+        References::None => true,
+        References::Leaves => *uses <= 1 || !is_leaf,
+        References::Acyclic | References::Recursive => *uses <= 1,
+    };
+    let mut in_place: Vec<bool> = uses.iter().zip(&leaves).map(is_in_place).collect();
     for definition in super::circles::within_themselves(forms, reading) {
         in_place[definition.index()] = false;
     }
@@ -202,7 +207,7 @@ impl Writing<'_> {
 
     fn definition(&mut self, id: DefinitionId) -> Value {
         let definition = &self.forms.definitions[id.index()];
-        let is_deep = self.depth > DEEPEST && self.profile.references != References::None;
+        let is_deep = self.depth > DEEPEST && self.profile.references > References::Leaves;
         if self.in_place[id.index()] && !is_deep {
             return self.schema(definition.form);
         }
@@ -299,7 +304,12 @@ impl Writing<'_> {
             }
             _ => lengths(&mut map, text),
         }
-        let affirmed: Vec<&String> = text.patterns.iter().filter(|(_, sign)| *sign).map(|(pattern, _)| pattern).collect();
+        let shown = |pattern: &Pattern| match self.reading {
+            Reading::Target => pattern.written.clone(),
+            Reading::Restored => pattern.meant.clone(),
+        };
+        let affirmed = text.patterns.iter().filter(|pattern| pattern.is_affirmed);
+        let affirmed: Vec<String> = affirmed.map(shown).collect();
         match &affirmed[..] {
             [] => {}
             [only] => {
@@ -310,8 +320,8 @@ impl Writing<'_> {
                 map.insert("allOf".to_owned(), all.into());
             }
         }
-        let denied = text.patterns.iter().filter(|(_, sign)| !*sign);
-        let mut denied: Vec<Value> = denied.map(|(pattern, _)| json!({"pattern": pattern})).collect();
+        let denied = text.patterns.iter().filter(|pattern| !pattern.is_affirmed);
+        let mut denied: Vec<Value> = denied.map(|pattern| json!({"pattern": shown(pattern)})).collect();
         if !text.except.is_empty() {
             denied.push(json!({"enum": text.except}));
         }
@@ -334,7 +344,6 @@ impl Writing<'_> {
             let prefix: Vec<Value> = reached.iter().map(|&place| self.schema(place)).collect();
             map.insert("prefixItems".to_owned(), prefix.into());
         }
-        let is_fixed = self.profile.array.prefix == Prefix::Fixed && !reached.is_empty();
         match rest {
             Some(rest) if *self.forms.get(rest) != Form::Any => {
                 let schema = self.schema(rest);
@@ -342,10 +351,10 @@ impl Writing<'_> {
             }
             _ => {}
         }
-        if items.min > 0 && !is_fixed {
+        if items.min > 0 {
             map.insert("minItems".to_owned(), items.min.into());
         }
-        if let Some(max) = max.filter(|_| !is_fixed) {
+        if let Some(max) = max {
             map.insert("maxItems".to_owned(), max.into());
         }
         if items.is_unique {
@@ -439,8 +448,11 @@ impl Writing<'_> {
 
     /// Returns the keywords for the keys that are no properties, or `None` if there are no such keys.
     fn rest(&mut self, keys: &Keys, properties: &mut Map<String, Value>, required: &mut Vec<Value>) -> Option<Map<String, Value>> {
+        // A property without a value must not come back as another key.
+        let is_missing = keys.fields.iter().any(|field| !self.live[field.form.index()]);
         let (classes, others) = match &keys.rest {
             Rest::Closed => return None,
+            Rest::Open { .. } if is_missing => return None,
             Rest::Open { classes, others } => (classes.clone(), *others),
             Rest::Pairs { field, entries, .. } if self.reading == Reading::Target => {
                 let schema = self.schema(*entries);
@@ -448,11 +460,12 @@ impl Writing<'_> {
                 required.push(field.clone().into());
                 return None;
             }
-            Rest::Pairs { classes, .. } => {
-                let others = classes.iter().find(|(pattern, _)| pattern.is_none()).map(|(_, form)| *form);
-                let patterns = classes.iter().filter_map(|(pattern, form)| Some((pattern.clone()?, *form)));
-                (patterns.collect(), others)
-            }
+            Rest::Pairs { classes, .. } => match &classes[..] {
+                [(Some(pattern), form)] => (vec![(pattern.clone(), *form)], None),
+                [(None, form)] => (Vec::new(), Some(*form)),
+                // A list of pairs does not say which keys have which values.
+                several => return Some(self.any_value_of(several)),
+            },
         };
         let mut map = Map::new();
         if !classes.is_empty() {
@@ -463,6 +476,16 @@ impl Writing<'_> {
         let others = others.map_or(Value::Bool(false), |form| self.value(form));
         map.insert("additionalProperties".to_owned(), others);
         Some(map)
+    }
+
+    /// Returns the keywords for keys that have the values of any of these classes.
+    fn any_value_of(&mut self, classes: &[(Option<String>, FormId)]) -> Map<String, Value> {
+        let schemas: Vec<Value> = classes.iter().map(|(_, form)| self.value(*form)).collect();
+        let value = match schemas.contains(&Value::Bool(true)) {
+            true => Value::Bool(true),
+            false => json!({"anyOf": schemas}),
+        };
+        Map::from_iter([("additionalProperties".to_owned(), value)])
     }
 
     /// Returns the schema of the values of keys, `true` for any value and `false` for none.

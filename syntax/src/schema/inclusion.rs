@@ -5,11 +5,13 @@
 
 use std::rc::Rc;
 
+use foldhash::HashSet;
 use serde_json::{Value, json};
 
 use lexiform_automata::error::{CompileError, ProblemKind};
 use lexiform_automata::limits::Limits;
 
+use super::decimal::Decimal;
 use super::forms::productive::productive;
 use super::forms::{GoalId, NormalForms, NumberShape, StringShape};
 use super::normal::normalise;
@@ -52,6 +54,11 @@ fn decided(inner: &Value, outer: &Value, options: &Options, limits: &Limits) -> 
         additional_properties: super::options::AdditionalProperties::Specified,
         ..options.clone()
     };
+    // One URI cannot name two schemas.
+    let (names, others) = (identifiers(inner), identifiers(outer));
+    if names.iter().any(|name| others.contains(name)) {
+        return Ok(Inclusion::Open);
+    }
     // Each is a document of its own, so that its references and its draft are its own.
     let mut documents = options.documents.clone();
     documents.extend([
@@ -74,7 +81,7 @@ fn decided(inner: &Value, outer: &Value, options: &Options, limits: &Limits) -> 
         return Ok(Inclusion::Open);
     }
     let is_empty = !forms.is_live(forms.root) || {
-        leave_out_spellings(&mut forms);
+        leave_out_empty_numbers(&mut forms);
         leave_out_empty_strings(&mut forms);
         let goals: Vec<GoalId> = (0..forms.normals.len()).map(|index| GoalId(index as u32)).collect();
         !productive(&forms.normals, &goals, &limits.cancel)[forms.root.index()]
@@ -83,6 +90,24 @@ fn decided(inner: &Value, outer: &Value, options: &Options, limits: &Limits) -> 
         true => Ok(Inclusion::Proven),
         false => Ok(Inclusion::Open),
     }
+}
+
+/// Returns the URIs that a schema gives to itself and its parts.
+fn identifiers(schema: &Value) -> HashSet<&str> {
+    let mut found = HashSet::default();
+    let mut open = vec![schema];
+    while let Some(next) = open.pop() {
+        match next {
+            Value::Object(map) => {
+                let names = ["$id", "id"].into_iter().filter_map(|keyword| map.get(keyword)?.as_str());
+                found.extend(names);
+                open.extend(map.values());
+            }
+            Value::Array(list) => open.extend(list),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Removes sets of strings that certainly have none, which elsewhere only the automata find out.
@@ -98,15 +123,30 @@ fn leave_out_empty_strings(forms: &mut NormalForms) {
     }
 }
 
-/// Removes whole numbers that are written with a point or an exponent: draft 4 distinguishes `1.0` from the
-/// integer 1, but they are one value.
-fn leave_out_spellings(forms: &mut NormalForms) {
-    let is_spelling = |shape: &NumberShape| {
-        shape.plain == Some(false) && shape.step.as_ref().is_some_and(super::Decimal::is_integer)
-    };
+/// Removes sets of numbers that have none but a spelling, or none at all.
+fn leave_out_empty_numbers(forms: &mut NormalForms) {
+    let is_left_out = |shape: &NumberShape| is_spelling(shape) || is_empty_interval(shape);
     for normal in &mut forms.normals {
-        if normal.numbers.iter().any(is_spelling) {
-            Rc::make_mut(normal).numbers.retain(|shape| !is_spelling(shape));
+        if normal.numbers.iter().any(is_left_out) {
+            Rc::make_mut(normal).numbers.retain(|shape| !is_left_out(shape));
         }
     }
+}
+
+/// Returns `true` for whole numbers that are written with a point or an exponent: draft 4 distinguishes `1.0`
+/// from the integer 1, but they are one value.
+fn is_spelling(shape: &NumberShape) -> bool {
+    shape.plain == Some(false) && shape.step.as_ref().is_some_and(Decimal::is_integer)
+}
+
+/// The most multiples of a step that are looked at one by one.
+const MOST_MULTIPLES: i128 = 1_000;
+
+/// Returns `true` for an interval whose multiples are few and all excluded.
+fn is_empty_interval(shape: &NumberShape) -> bool {
+    let (Some(step), Some(lower), Some(upper)) = (&shape.step, &shape.lower, &shape.upper) else {
+        return false;
+    };
+    let multiples = step.multiples_between(&lower.value, &upper.value, MOST_MULTIPLES);
+    multiples.is_some_and(|multiples| !multiples.iter().any(|value| shape.contains(value)))
 }

@@ -4,7 +4,7 @@ use crate::project::form::{Form, FormId, Items, Notes};
 use crate::project::profile::Prefix;
 use crate::schema::{Array, GoalId, Way};
 
-use super::Fitting;
+use super::{Fitting, Recoded};
 
 impl Fitting<'_> {
     pub(super) fn array(&mut self, array: &Array, goal: GoalId) -> Option<Form> {
@@ -96,11 +96,20 @@ impl Fitting<'_> {
             self.lose(goal, &["minItems", "prefixItems", "contains"], &message).then_some(())?;
             items.min = least;
         }
+        if !self.takes_counts(items.min, items.max) {
+            self.lose(goal, &["maxItems", "minItems"], "counts beyond what the target takes are not enforced").then_some(())?;
+            let most = self.profile.limits.counts.unwrap_or(u64::MAX);
+            items.min = items.min.min(most);
+            items.max = items.max.filter(|max| *max <= most);
+        }
         if items.max.is_some() && !self.profile.array.most {
             self.lose(goal, &["maxItems", "prefixItems", "items"], "`maxItems` is not enforced").then_some(())?;
             items.max = None;
             // The target needs some schema for the items that there are not.
-            items.rest = Some(items.rest.unwrap_or_else(|| self.any_text()));
+            if items.rest.is_none() {
+                self.recode(goal, Recoded::Text, "items that cannot be there are strings that hold JSON text");
+                items.rest = Some(self.any_text());
+            }
         }
         Some(())
     }

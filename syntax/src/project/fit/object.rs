@@ -23,10 +23,11 @@ impl Fitting<'_> {
             min: object.min,
             max: object.max,
         };
+        let mut is_open = true;
         for property in &object.properties {
             let form = self.ways(&property.ways, goal);
             if property.ways.is_empty() || *self.forms.get(form) == Form::Never {
-                self.forbidden(object, &property.name, property.required, goal)?;
+                is_open &= self.forbidden(object, &property.name, property.required, goal)?;
                 continue;
             }
             keys.fields.push(Field {
@@ -35,23 +36,27 @@ impl Fitting<'_> {
                 form,
             });
         }
-        if !self.rest(object, &mut keys, goal) {
+        if is_open && !self.rest(object, &mut keys, goal) {
             return Some(self.free_form(goal));
         }
         self.key_counts(&mut keys, goal)?;
         Some(Form::Object(keys))
     }
 
-    /// Handles a key that must not be there.
-    fn forbidden(&mut self, object: &Object, name: &str, is_required: bool, goal: GoalId) -> Option<()> {
+    /// Handles a key that must not be there. Returns `false` if no other key may be there for its sake, and
+    /// `None` if it has to be there.
+    fn forbidden(&mut self, object: &Object, name: &str, is_required: bool, goal: GoalId) -> Option<bool> {
         if is_required {
             return None;
         }
         if object.additional.is_empty() {
-            return Some(());
+            return Some(true);
         }
-        let message = format!("that the key {} is not allowed is not enforced", Value::from(name));
-        self.lose(goal, &["properties", "not"], &message).then_some(())
+        let message = match self.toward {
+            Toward::Wider => format!("that the key {} is not allowed is not enforced", Value::from(name)),
+            Toward::Narrower => format!("keys that are not listed are not allowed, so that {} is not", Value::from(name)),
+        };
+        Some(self.lose(goal, &["properties", "not"], &message))
     }
 
     fn presence(&mut self, form: FormId, is_required: bool, goal: GoalId) -> Presence {
@@ -79,19 +84,13 @@ impl Fitting<'_> {
         }
     }
 
-    /// Returns `true` if a form has `null`; what is not known yet is looked up in its normal form.
+    /// Returns `true` if a form has `null`; definitions are looked up in their normal forms.
     fn allows_null(&self, form: FormId) -> bool {
         match self.forms.get(form) {
             Form::Any => true,
             Form::Constants(values) => values.contains(&Value::Null),
             Form::Union(parts) => parts.iter().any(|&part| self.allows_null(part)),
-            Form::Definition(definition) => {
-                let goal = self.open.iter().find(|(open, _)| open == definition).map(|(_, goal)| *goal);
-                match goal {
-                    Some(goal) => self.normal.normals[goal.index()].null,
-                    None => self.allows_null(self.forms.definitions[definition.index()].form),
-                }
-            }
+            Form::Definition(definition) => self.normal.normals[self.goals[definition.index()].index()].null,
             _ => false,
         }
     }
@@ -120,6 +119,10 @@ impl Fitting<'_> {
         }
         if is_alone && is_plain && self.is_any_rest(&object.additional[0]) {
             return false;
+        }
+        if object.additional.len() > 1 {
+            let keywords = ["patternProperties", "propertyNames", "additionalProperties"];
+            self.lose(goal, &keywords, "which keys have which values is not enforced");
         }
         self.recode(goal, Recoded::Shape, "keys that are not listed are written as a list of objects with `key` and `value`");
         keys.rest = self.pairs(object, keys, goal);
@@ -161,7 +164,7 @@ impl Fitting<'_> {
                     let shape = StringShape { texts: affirmed, except: Vec::new(), ..class.key.clone() };
                     match self.string(&shape, goal) {
                         Some(Form::String(Text { patterns, format: None, min, max, .. })) if patterns.len() <= 1 => {
-                            let pattern = patterns.into_iter().next().map(|(pattern, _)| pattern);
+                            let pattern = patterns.into_iter().next().map(|pattern| pattern.meant);
                             let lengths = (min > 0 || max.is_some()).then(|| self.length_pattern(min, max)).flatten();
                             by_pattern.push((pattern.or(lengths).unwrap_or_default(), value));
                         }
@@ -252,7 +255,7 @@ fn key_pattern(key: &Form) -> Option<String> {
     let Form::String(text) = key else {
         return None;
     };
-    let pattern = text.patterns.first().map(|(pattern, _)| pattern.clone());
+    let pattern = text.patterns.first().map(|pattern| pattern.meant.clone());
     pattern.or_else(|| text.lengths.clone())
 }
 

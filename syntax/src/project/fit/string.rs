@@ -1,8 +1,9 @@
 //! Strings: lengths, patterns and formats, each in the place of another where the target takes only that.
 
+use regex_syntax::hir::{Hir, HirKind};
 use serde_json::Value;
 
-use crate::project::form::{Form, Text};
+use crate::project::form::{Form, Pattern, Text};
 use crate::project::pattern;
 use crate::project::profile::{Beside, Patterns};
 use crate::schema::{GoalId, Normal, StringShape, TextSource, text::Text as Language};
@@ -11,10 +12,10 @@ use super::Fitting;
 
 /// A pattern that a string has to match, or must not.
 struct Wanted {
-    /// Its text, if the target takes it as it is.
-    text: Option<String>,
-    /// The strings are those of a number of units, as in `^[a-z]{2,5}$`, so that lengths can be counted in.
-    units: Option<crate::schema::TextId>,
+    /// Its text for the target, and in JSON Schema, if the target takes it.
+    text: Option<(String, String)>,
+    /// The only language that it consists of.
+    language: Option<crate::schema::TextId>,
     is_affirmed: bool,
     keyword: &'static str,
     shown: String,
@@ -64,7 +65,7 @@ impl Fitting<'_> {
                     let mut one = self.printed(&ids, "pattern", pattern);
                     let rules = self.profile.string.pattern.as_ref();
                     if rules.is_some_and(|rules| pattern::is_taken(pattern, rules)) {
-                        one.text = Some(pattern.to_owned());
+                        one.text = Some((pattern.to_owned(), pattern.to_owned()));
                     }
                     wanted.push(one);
                 }
@@ -86,7 +87,7 @@ impl Fitting<'_> {
     fn printed(&self, ids: &[(crate::schema::TextId, bool)], keyword: &'static str, shown: &str) -> Wanted {
         let mut wanted = Wanted {
             text: None,
-            units: None,
+            language: None,
             is_affirmed: true,
             keyword,
             shown: shown.to_owned(),
@@ -96,12 +97,12 @@ impl Fitting<'_> {
         };
         wanted.is_affirmed = sign;
         match self.normal.texts.text(id) {
-            Language::Match(hir) => wanted.text = pattern::printed(hir, rules),
+            Language::Match(hir) => wanted.text = both(rules, |rules| pattern::printed(hir, rules)),
             Language::Units { unit, min, max } => {
-                wanted.text = pattern::printed_units(unit, *min, *max, rules);
-                wanted.units = Some(id);
+                wanted.text = both(rules, |rules| pattern::printed_units(unit, *min, *max, rules));
             }
         }
+        wanted.language = Some(id);
         wanted
     }
 
@@ -111,17 +112,14 @@ impl Fitting<'_> {
         let ([only], None, Some(rules)) = (wanted, &text.format, &self.profile.string.pattern) else {
             return false;
         };
-        let Some(id) = only.units.filter(|_| only.is_affirmed && !self.takes_lengths_beside(true)) else {
+        let Some(id) = only.language.filter(|_| only.is_affirmed && !self.takes_lengths_beside(true)) else {
             return false;
         };
-        let Language::Units { unit, min, max } = self.normal.texts.text(id) else {
+        let Some((unit, min, max)) = characters(self.normal.texts.text(id)).filter(|_| has_lengths(shape)) else {
             return false;
         };
-        if !matches!(unit.kind(), regex_syntax::hir::HirKind::Class(_)) {
-            return false;
-        }
-        let most = [*max, shape.max].into_iter().flatten().min();
-        match pattern::printed_units(unit, (*min).max(shape.min), most, rules) {
+        let most = [max, shape.max].into_iter().flatten().min();
+        match both(rules, |rules| pattern::printed_units(unit, min.max(shape.min), most, rules)) {
             Some(printed) => {
                 only.text = Some(printed);
                 true
@@ -136,11 +134,11 @@ impl Fitting<'_> {
             let is_free = self.profile.combine || (text.patterns.is_empty() && one.is_affirmed);
             let is_beside = text.format.is_none() || self.takes_beside(Beside::Format);
             match one.text {
-                Some(pattern) if is_free && is_beside => text.patterns.push((pattern, one.is_affirmed)),
-                Some(pattern) if is_free => {
+                Some(both) if is_free && is_beside => text.patterns.push(pattern_of(both, one.is_affirmed)),
+                Some(both) if is_free => {
                     // A pattern says more than a format beside it.
                     let format = text.format.take().unwrap_or_default();
-                    text.patterns.push((pattern, true));
+                    text.patterns.push(pattern_of(both, true));
                     let message = format!("the format `{format}` is not enforced beside a pattern");
                     self.lose(goal, &["format"], &message).then_some(())?;
                 }
@@ -169,7 +167,7 @@ impl Fitting<'_> {
     /// Puts the lengths into the text: as they are, or as its pattern.
     fn lengths(&mut self, shape: &StringShape, text: &mut Text, goal: GoalId) -> Option<()> {
         let is_alone = text.patterns.is_empty() && text.format.is_none();
-        if self.takes_lengths_beside(!is_alone) {
+        if self.takes_lengths_beside(!is_alone) && self.takes_counts(shape.min, shape.max) {
             (text.min, text.max) = (shape.min, shape.max);
             return Some(());
         }
@@ -186,6 +184,38 @@ impl Fitting<'_> {
         }
         Some(())
     }
+}
+
+/// Prints a pattern for a target, and for JSON Schema.
+fn both(rules: &Patterns, print: impl Fn(&Patterns) -> Option<String>) -> Option<(String, String)> {
+    let plain = Patterns {
+        anything: ANYTHING.to_owned(),
+        ..rules.clone()
+    };
+    Some((print(rules)?, print(&plain)?))
+}
+
+/// Any one character, in JSON Schema.
+const ANYTHING: &str = "[\\s\\S]";
+
+fn pattern_of((written, meant): (String, String), is_affirmed: bool) -> Pattern {
+    Pattern {
+        written,
+        meant,
+        is_affirmed,
+    }
+}
+
+/// Returns the class and the counts of a language of strings of single characters, such as `[a-z]{2,5}`.
+fn characters(language: &Language) -> Option<(&Hir, u64, Option<u64>)> {
+    let (unit, min, max) = match language {
+        Language::Units { unit, min, max } => (&**unit, *min, *max),
+        Language::Match(hir) => match hir.kind() {
+            HirKind::Repetition(run) => (&*run.sub, u64::from(run.min), run.max.map(u64::from)),
+            _ => return None,
+        },
+    };
+    matches!(unit.kind(), HirKind::Class(_)).then_some((unit, min, max))
 }
 
 fn has_lengths(shape: &StringShape) -> bool {
