@@ -77,9 +77,18 @@ pub fn tested(
         };
         Ok::<_, CompileError>(compiler.compile(Source::JsonSchema(schema), &options)?.0)
     };
-    let (target, restored) = (projection.schema().to_string(), projection.restored_schema().to_string());
-    let (source, answers) = (compile(schema, options.clone())?, compile(&target, written.clone())?);
-    let (within, among) = (compile(schema, judged(options))?, compile(&restored, judged(&written))?);
+    let (target, restored) = (
+        projection.schema().to_string(),
+        projection.restored_schema().to_string(),
+    );
+    let (source, answers) = (
+        compile(schema, options.clone())?,
+        compile(&target, written.clone())?,
+    );
+    let (within, among) = (
+        compile(schema, judged(options))?,
+        compile(&restored, judged(&written))?,
+    );
     let mut dice = Dice(seed | 1);
     let mut tested = Tested::default();
     for _ in 0..draws {
@@ -137,7 +146,10 @@ fn plainly(value: &Value) -> Value {
             _ => value.clone(),
         },
         Value::Array(list) => list.iter().map(plainly).collect(),
-        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), plainly(value))).collect(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| (key.clone(), plainly(value)))
+            .collect(),
         other => other.clone(),
     }
 }

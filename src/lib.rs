@@ -61,8 +61,8 @@ pub mod regex {
 pub mod schema {
     #[doc(inline)]
     pub use lexiform_syntax::schema::{
-        AdditionalProperties, ArgumentStyle, Assertion, Draft, Enforced, Formats, Inclusion, KeyOrder, Numbers,
-        Options, Refuse, Report, Whitespace, inclusion, report,
+        AdditionalProperties, ArgumentStyle, Assertion, Draft, Enforced, Formats, Inclusion, KeyOrder,
+        Numbers, Options, Refuse, Report, Whitespace, inclusion, report,
     };
 }
 

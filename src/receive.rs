@@ -114,15 +114,29 @@ impl Receiver {
         }
         let read = serde_json::from_str::<Value>(answer);
         let value = match read {
-            Ok(value) => self.projection.restore(value, &self.limits).map_err(Rejected::NotRestored)?,
+            Ok(value) => self
+                .projection
+                .restore(value, &self.limits)
+                .map_err(Rejected::NotRestored)?,
             // What is recoded cannot be told apart in a text that is no JSON.
-            Err(error) if !self.projection.recodings().is_empty() => return Err(Rejected::NotJson(error.to_string())),
-            Err(error) => return self.repaired(answer).ok_or_else(|| Rejected::NotJson(error.to_string())),
+            Err(error) if !self.projection.recodings().is_empty() => {
+                return Err(Rejected::NotJson(error.to_string()));
+            }
+            Err(error) => {
+                return self
+                    .repaired(answer)
+                    .ok_or_else(|| Rejected::NotJson(error.to_string()));
+            }
         };
         let text = value.to_string();
         match self.is_valid(&text) {
-            true => Ok(Received { value, changes: Vec::new() }),
-            false => self.repaired(&text).ok_or_else(|| Rejected::NotValid(self.reason(&text))),
+            true => Ok(Received {
+                value,
+                changes: Vec::new(),
+            }),
+            false => self
+                .repaired(&text)
+                .ok_or_else(|| Rejected::NotValid(self.reason(&text))),
         }
     }
 

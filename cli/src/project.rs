@@ -138,8 +138,8 @@ fn restored(judged: &[Judged], answer: &str, output: Output) -> Outcome {
         return Err(Failure::message("--restore takes a document with one schema"));
     };
     let text = text_of(answer, "--restore")?;
-    let answer: Value =
-        serde_json::from_str(&text).map_err(|error| Failure::message(format!("the answer is no JSON: {error}")))?;
+    let answer: Value = serde_json::from_str(&text)
+        .map_err(|error| Failure::message(format!("the answer is no JSON: {error}")))?;
     let value = one.restore(answer)?;
     let problem = one.problem(&value);
     let code = if problem.is_none() { Code::Fine } else { Code::No };
@@ -150,7 +150,10 @@ fn restored(judged: &[Judged], answer: &str, output: Output) -> Outcome {
         written,
     )?;
     if let Some(problem) = problem.filter(|_| !output.json && !output.quiet) {
-        output::err(&format!("{} the schema does not allow this value: {problem}\n", bad("error:")));
+        output::err(&format!(
+            "{} the schema does not allow this value: {problem}\n",
+            bad("error:")
+        ));
     }
     Ok(code)
 }
@@ -190,7 +193,10 @@ fn profile(name: &str) -> Result<Profile, Failure> {
     let path = Path::new(name);
     if !path.exists() {
         let known: Vec<&str> = Profile::names().collect();
-        let text = format!("there is no profile {name:?}; there are {}, and files with a profile", known.join(", "));
+        let text = format!(
+            "there is no profile {name:?}; there are {}, and files with a profile",
+            known.join(", ")
+        );
         return Err(Failure::message(text));
     }
     let problem = |error: CompileError| Failure::message(format!("{name}: {error}"));

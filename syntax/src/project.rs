@@ -161,7 +161,9 @@ pub fn project(
     limits: &Limits,
 ) -> Result<Projection, CompileError> {
     let limits = &*limits.begin();
-    limits.cancel.unless(projected(text, profile, toward, options, limits))
+    limits
+        .cancel
+        .unless(projected(text, profile, toward, options, limits))
 }
 
 fn projected(
@@ -180,7 +182,11 @@ fn projected(
     if check::check(&source, profile).is_empty() {
         return Ok(unchanged(source));
     }
-    let fit::Fitted { mut forms, mut losses, mut recodings } = fit::fit(&normal, &source, profile, toward);
+    let fit::Fitted {
+        mut forms,
+        mut losses,
+        mut recodings,
+    } = fit::fit(&normal, &source, profile, toward);
     wrap(&mut forms, profile);
     if profile.references != References::Recursive {
         let opened = circles::open(&mut forms);
@@ -242,12 +248,19 @@ fn wrap(forms: &mut Forms, profile: &Profile) {
 
 fn nothing_left(losses: &[Loss]) -> CompileError {
     let problems = losses.iter().map(|loss| {
-        let message = format!("nothing narrower can be written for this target: {}", loss.message);
+        let message = format!(
+            "nothing narrower can be written for this target: {}",
+            loss.message
+        );
         Problem::at_pointer(ProblemKind::Unsupported, loss.pointer.clone(), message)
     });
     let mut problems: Vec<Problem> = problems.collect();
     if problems.is_empty() {
-        problems.push(Problem::new(ProblemKind::Unsupported, Place::Whole, "nothing can be written for this target"));
+        problems.push(Problem::new(
+            ProblemKind::Unsupported,
+            Place::Whole,
+            "nothing can be written for this target",
+        ));
     }
     CompileError { problems }
 }

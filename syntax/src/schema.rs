@@ -51,15 +51,15 @@ pub use draft::Draft;
 pub(crate) use forms::{
     AdditionalClass, Array, Bound, GoalId, Normal, NormalForms, NumberShape, Object, StringShape, Way,
 };
-pub(crate) use lower::frame;
 pub use inclusion::{Inclusion, inclusion};
+pub(crate) use lower::frame;
+pub(crate) use node::{Keyword, NodeId, escape_segment};
 pub use options::{
     AdditionalProperties, ArgumentStyle, Formats, KeyOrder, Numbers, Options, Refuse, Whitespace,
 };
 pub(crate) use parse::source::read as read_json;
 pub use parse::{is_lost_assertion, is_meant_to_assert, is_unknown_format};
 pub use report::{Assertion, Enforced, Report, normal_form, report};
-pub(crate) use node::{Keyword, NodeId, escape_segment};
 #[cfg(test)]
 pub(crate) use text::hir::own_expression;
 pub(crate) use text::{TextId, TextSource};

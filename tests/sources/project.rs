@@ -16,12 +16,20 @@ fn profile(name: &str) -> Profile {
 
 fn projected(schema: &Value, name: &str, toward: Toward) -> Projection {
     let text = schema.to_string();
-    project(&text, &profile(name), toward, &Options::for_generation(), &Limits::default())
-        .unwrap_or_else(|error| panic!("{name}: {schema}: {error}"))
+    project(
+        &text,
+        &profile(name),
+        toward,
+        &Options::for_generation(),
+        &Limits::default(),
+    )
+    .unwrap_or_else(|error| panic!("{name}: {schema}: {error}"))
 }
 
 fn restored(projection: &Projection, answer: Value) -> Value {
-    projection.restore(answer, &Limits::default()).expect("an answer of the target")
+    projection
+        .restore(answer, &Limits::default())
+        .expect("an answer of the target")
 }
 
 #[test]
@@ -31,7 +39,10 @@ fn what_a_target_takes_is_left_as_it_is() {
         "required": ["name"], "additionalProperties": false});
     for name in Profile::names() {
         let projection = projected(&schema, name, Toward::Wider);
-        assert!(projection.is_unchanged() && projection.schema() == &schema, "{name}");
+        assert!(
+            projection.is_unchanged() && projection.schema() == &schema,
+            "{name}"
+        );
     }
 }
 
@@ -63,7 +74,10 @@ fn combinators_references_and_optional_properties_are_written_with_what_the_targ
             "required": ["at", "kind", "count"],
             "additionalProperties": false})
     );
-    assert_eq!((projection.relation(), projection.proof()), (Relation::Equal, Proof::Proven));
+    assert_eq!(
+        (projection.relation(), projection.proof()),
+        (Relation::Equal, Proof::Proven)
+    );
     let answer = json!({"at": {"x": 1, "label": null}, "kind": null, "count": 2});
     assert_eq!(restored(&projection, answer), json!({"at": {"x": 1}, "count": 2}));
 }
@@ -77,13 +91,31 @@ fn bounds_lengths_and_formats_are_written_in_another_way_that_means_the_same() {
         "at": {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "items": false, "minItems": 1}}});
     let projection = projected(&schema, "anthropic", Toward::Wider);
     let properties = &projection.schema()["properties"];
-    assert_eq!(properties["stars"], json!({"type": "integer", "enum": [1, 2, 3, 4, 5]}));
-    assert_eq!(properties["name"], json!({"type": "string", "pattern": "^[\\s\\S]{1,60}$"}));
-    assert_eq!(properties["code"], json!({"type": "string", "pattern": "^[a-z]{1,8}$"}));
-    assert_eq!(properties["at"], json!({"type": "array", "items": {"type": "number"}, "minItems": 1}));
+    assert_eq!(
+        properties["stars"],
+        json!({"type": "integer", "enum": [1, 2, 3, 4, 5]})
+    );
+    assert_eq!(
+        properties["name"],
+        json!({"type": "string", "pattern": "^[\\s\\S]{1,60}$"})
+    );
+    assert_eq!(
+        properties["code"],
+        json!({"type": "string", "pattern": "^[a-z]{1,8}$"})
+    );
+    assert_eq!(
+        properties["at"],
+        json!({"type": "array", "items": {"type": "number"}, "minItems": 1})
+    );
     let losses: Vec<String> = projection.losses().iter().map(ToString::to_string).collect();
-    assert_eq!(losses, ["#/properties/at/prefixItems: wider: `maxItems` is not enforced"]);
-    assert_eq!((projection.relation(), projection.proof()), (Relation::Wider, Proof::Proven));
+    assert_eq!(
+        losses,
+        ["#/properties/at/prefixItems: wider: `maxItems` is not enforced"]
+    );
+    assert_eq!(
+        (projection.relation(), projection.proof()),
+        (Relation::Wider, Proof::Proven)
+    );
 }
 
 #[test]
@@ -104,7 +136,10 @@ fn maps_any_values_recursion_and_roots_are_recoded_and_restored() {
         json!([{"tree": {"name": "a", "children": [{"name": "b"}]}, "labels": {"k": "v"}, "extra": [1, {}]}])
     );
     let openai = projected(&schema, "openai-strict", Toward::Wider);
-    assert!(openai.schema().to_string().contains("\"$ref\""), "recursion stays where it is taken");
+    assert!(
+        openai.schema().to_string().contains("\"$ref\""),
+        "recursion stays where it is taken"
+    );
 }
 
 #[test]
@@ -124,22 +159,52 @@ fn narrower_projections_have_no_value_that_the_schema_does_not() {
         "odd": {"type": "number", "multipleOf": 0.25}}, "additionalProperties": {"type": "string"}});
     for name in Profile::names() {
         let projection = projected(&schema, name, Toward::Narrower);
-        assert!(projection.losses().iter().all(|loss| loss.effect == Effect::Narrower), "{name}");
+        assert!(
+            projection
+                .losses()
+                .iter()
+                .all(|loss| loss.effect == Effect::Narrower),
+            "{name}"
+        );
         let text = schema.to_string();
-        let found = tested(&text, &projection, &Options::for_generation(), &Limits::default(), 40, 7).expect(name);
+        let found = tested(
+            &text,
+            &projection,
+            &Options::for_generation(),
+            &Limits::default(),
+            40,
+            7,
+        )
+        .expect(name);
         assert_eq!(found.contradictions, [], "{name}");
-        assert!(found.answers > 0 && found.valid == found.answers, "{name}: {found:?}");
+        assert!(
+            found.answers > 0 && found.valid == found.answers,
+            "{name}: {found:?}"
+        );
     }
     let schema = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "number", "multipleOf": 0.3}}});
     let text = schema.to_string();
-    let left = project(&text, &profile("gemini"), Toward::Narrower, &Options::for_generation(), &Limits::default());
+    let left = project(
+        &text,
+        &profile("gemini"),
+        Toward::Narrower,
+        &Options::for_generation(),
+        &Limits::default(),
+    );
     let error = left.expect_err("no number is left");
-    assert!(error.to_string().starts_with("#/properties/n/multipleOf: nothing narrower"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("#/properties/n/multipleOf: nothing narrower"),
+        "{error}"
+    );
 }
 
 #[test]
 fn sizes_that_a_target_limits_are_kept() {
-    let many: serde_json::Map<String, Value> = (0..40).map(|at| (format!("p{at}"), json!({"type": "string"}))).collect();
+    let many: serde_json::Map<String, Value> = (0..40)
+        .map(|at| (format!("p{at}"), json!({"type": "string"})))
+        .collect();
     let schema = json!({"type": "object", "properties": many});
     let projection = projected(&schema, "anthropic", Toward::Wider);
     assert_eq!(projection.relation(), Relation::Equal);
@@ -164,8 +229,14 @@ fn answers_that_cannot_be_restored_say_where() {
     let pair = |key: &str| json!({"key": key, "value": 1});
     for (answer, message) in [
         (json!({"a": "{", "m": null}), "#/a: "),
-        (json!({"a": "1", "m": {"additional_properties": [pair("k"), pair("k")]}}), "#/m/additional_properties/1: the key \"k\" is there twice"),
-        (json!({"a": "1", "m": {"additional_properties": [1]}}), "#/m/additional_properties/0: this must be an object"),
+        (
+            json!({"a": "1", "m": {"additional_properties": [pair("k"), pair("k")]}}),
+            "#/m/additional_properties/1: the key \"k\" is there twice",
+        ),
+        (
+            json!({"a": "1", "m": {"additional_properties": [1]}}),
+            "#/m/additional_properties/0: this must be an object",
+        ),
     ] {
         let error = projection.restore(answer, &Limits::default()).expect_err(message);
         assert!(error.to_string().starts_with(message), "{error}");
@@ -177,18 +248,29 @@ fn schemas_without_values_and_wrong_references_are_errors() {
     let options = Options::for_generation();
     for (schema, message) in [
         ("{\"type\": \"string\", \"enum\": [1]}", "#"),
-        ("{\"$ref\": \"#/$defs/a\", \"$defs\": {\"a\": {\"$ref\": \"#\"}}}", "#"),
+        (
+            "{\"$ref\": \"#/$defs/a\", \"$defs\": {\"a\": {\"$ref\": \"#\"}}}",
+            "#",
+        ),
         ("{\"properties\": 3}", "#/properties"),
         ("{", "line 1"),
     ] {
-        let error = project(schema, &profile("gemini"), Toward::Wider, &options, &Limits::default()).expect_err(schema);
+        let error = project(
+            schema,
+            &profile("gemini"),
+            Toward::Wider,
+            &options,
+            &Limits::default(),
+        )
+        .expect_err(schema);
         assert!(error.to_string().starts_with(message), "{error}");
     }
 }
 
 #[test]
 fn refusals_name_what_a_target_does_not_take() {
-    let schema = json!({"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}, "b": {"not": {}}}});
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}, "b": {"not": {}}}});
     let found = refusals(&schema.to_string(), &profile("openai-strict"), &Limits::default()).expect("JSON");
     let found: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -209,12 +291,19 @@ fn random_schemas_are_projected_as_their_relation_says() {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     let (mut open, mut proven) = (0, 0);
     // The validator reads objects as the specification does.
-    let options = Options { additional_properties: AdditionalProperties::Specified, ..Options::for_generation() };
+    let options = Options {
+        additional_properties: AdditionalProperties::Specified,
+        ..Options::for_generation()
+    };
     for case in 0..cases(60) {
         let schema = whole_schema(&mut dice, 2);
         let text = schema.to_string();
         for name in Profile::names() {
-            let toward = if dice.roll(3) == 0 { Toward::Narrower } else { Toward::Wider };
+            let toward = if dice.roll(3) == 0 {
+                Toward::Narrower
+            } else {
+                Toward::Wider
+            };
             let Ok(projection) = project(&text, &profile(name), toward, &options, &Limits::default()) else {
                 continue;
             };
@@ -225,10 +314,22 @@ fn random_schemas_are_projected_as_their_relation_says() {
                 Proof::Proven => proven += 1,
                 Proof::Open => open += 1,
             }
-            let found = tested(&text, &projection, &options, &Limits::default(), 6, case as u64 + 1);
+            let found = tested(
+                &text,
+                &projection,
+                &options,
+                &Limits::default(),
+                6,
+                case as u64 + 1,
+            );
             // Only the machine finds out that some schemas have no value.
             let Ok(found) = found else { continue };
-            assert_eq!(found.contradictions, [], "{name} {toward:?} {:?}: {schema} as {written}", projection.losses());
+            assert_eq!(
+                found.contradictions,
+                [],
+                "{name} {toward:?} {:?}: {schema} as {written}",
+                projection.losses()
+            );
         }
     }
     assert!(proven > open, "{proven} proven, {open} open");
@@ -247,10 +348,15 @@ fn what_is_proven_to_be_within_holds_of_all_small_values() {
         };
         proven += 1;
         let judge = |schema: &Value| jsonschema::validator_for(schema).ok();
-        let (Some(within), Some(among)) = (judge(&inner), judge(&outer)) else { continue };
+        let (Some(within), Some(among)) = (judge(&inner), judge(&outer)) else {
+            continue;
+        };
         for _ in 0..60 {
             let value = instance(&mut dice, 2);
-            assert!(!within.is_valid(&value) || among.is_valid(&value), "{inner} is not within {outer}: {value}");
+            assert!(
+                !within.is_valid(&value) || among.is_valid(&value),
+                "{inner} is not within {outer}: {value}"
+            );
         }
     }
     assert!(proven > 50, "{proven} pairs were proven");
@@ -262,15 +368,32 @@ fn answers_are_received_only_as_values_of_the_schema() {
         "name": {"type": "string", "maxLength": 5}, "age": {"type": "integer", "minimum": 0, "maximum": 1000}, "note": {"type": "string"}}});
     let projection = std::sync::Arc::new(projected(&schema, "gemini", Toward::Wider));
     let receiver = Receiver::new(&schema.to_string(), projection, &Limits::default()).expect("a schema");
-    let received = receiver.receive("{\"age\": 3, \"name\": \"Bob\"}").expect("a valid answer");
-    assert_eq!((received.value, received.changes), (json!({"age": 3, "name": "Bob"}), vec![]));
-    let received = receiver.receive("Sure: {name: 'Bob', age: 3, \"colour\": 1,}").expect("an answer that can be repaired");
+    let received = receiver
+        .receive("{\"age\": 3, \"name\": \"Bob\"}")
+        .expect("a valid answer");
+    assert_eq!(
+        (received.value, received.changes),
+        (json!({"age": 3, "name": "Bob"}), vec![])
+    );
+    let received = receiver
+        .receive("Sure: {name: 'Bob', age: 3, \"colour\": 1,}")
+        .expect("an answer that can be repaired");
     assert_eq!(received.value, json!({"name": "Bob", "age": 3}));
     assert!(!received.changes.is_empty());
     let judge = jsonschema::validator_for(&schema).expect("a schema");
-    for answer in ["{\"name\": \"a name that is too long\", \"age\": 3}", "{\"name\": 1}", "[]", "", "{\"name\": \"Bob\", \"age\": \"3\"}"] {
+    for answer in [
+        "{\"name\": \"a name that is too long\", \"age\": 3}",
+        "{\"name\": 1}",
+        "[]",
+        "",
+        "{\"name\": \"Bob\", \"age\": \"3\"}",
+    ] {
         match receiver.receive(answer) {
-            Ok(received) => assert!(judge.is_valid(&received.value), "{answer} became {}", received.value),
+            Ok(received) => assert!(
+                judge.is_valid(&received.value),
+                "{answer} became {}",
+                received.value
+            ),
             Err(rejected) => assert!(rejected.message_for_model().contains("Answer again"), "{answer}"),
         }
     }

@@ -52,7 +52,8 @@ fn projected(schema: &str, profile: &str, narrower: bool) -> Result<ProjectionHa
     };
     let toward = if narrower { Toward::Narrower } else { Toward::Wider };
     let limits = Limits::default();
-    let projection = project(schema, &profile, toward, &Options::for_generation(), &limits).map_err(problems)?;
+    let projection =
+        project(schema, &profile, toward, &Options::for_generation(), &limits).map_err(problems)?;
     let projection = Arc::new(projection);
     let receiver = Receiver::new(schema, projection.clone(), &limits).map_err(problems)?;
     Ok(ProjectionHandle { projection, receiver })
@@ -70,7 +71,9 @@ pub unsafe extern "C" fn lexiform_projection_free(projection: *mut ProjectionHan
 pub unsafe extern "C" fn lexiform_projection_schema(projection: *const ProjectionHandle) -> *mut c_char {
     // SAFETY: the header demands a handle or null.
     let projection = unsafe { value(projection) };
-    projection.map_or(std::ptr::null_mut(), |handle| string(&handle.projection.schema().to_string()))
+    projection.map_or(std::ptr::null_mut(), |handle| {
+        string(&handle.projection.schema().to_string())
+    })
 }
 
 /// Returns how a projection relates to its schema, as JSON.
@@ -78,14 +81,19 @@ pub unsafe extern "C" fn lexiform_projection_schema(projection: *const Projectio
 pub unsafe extern "C" fn lexiform_projection_report(projection: *const ProjectionHandle) -> *mut c_char {
     // SAFETY: the header demands a handle or null.
     let projection = unsafe { value(projection) };
-    projection.map_or(std::ptr::null_mut(), |handle| string(&report(&handle.projection).to_string()))
+    projection.map_or(std::ptr::null_mut(), |handle| {
+        string(&report(&handle.projection).to_string())
+    })
 }
 
 fn report(projection: &Projection) -> Value {
     let losses = projection.losses().iter();
-    let losses = losses.map(|loss| json!({"pointer": loss.pointer, "effect": loss.effect.as_str(), "message": loss.message}));
+    let losses = losses.map(
+        |loss| json!({"pointer": loss.pointer, "effect": loss.effect.as_str(), "message": loss.message}),
+    );
     let recodings = projection.recodings().iter();
-    let recodings = recodings.map(|recoding| json!({"pointer": recoding.pointer, "message": recoding.message}));
+    let recodings =
+        recodings.map(|recoding| json!({"pointer": recoding.pointer, "message": recoding.message}));
     json!({
         "unchanged": projection.is_unchanged(),
         "relation": projection.relation().as_str(),
@@ -109,7 +117,12 @@ pub unsafe extern "C" fn lexiform_projection_receive(
         let (projection, answer) = unsafe { (value(projection), text(answer, len)?) };
         let projection = projection.ok_or("the projection is null")?;
         let rejected = |rejected: Rejected| rejected.message_for_model();
-        Ok(projection.receiver.receive(answer).map_err(rejected)?.value.to_string())
+        Ok(projection
+            .receiver
+            .receive(answer)
+            .map_err(rejected)?
+            .value
+            .to_string())
     });
     match received {
         Ok(value) => string(&value),

@@ -14,7 +14,14 @@ type Functions = BTreeMap<String, Vec<String>>;
 
 fn in_sources() -> Functions {
     let mut functions = Functions::new();
-    for file in ["boundary", "vocabulary", "compiler", "grammar", "session", "project"] {
+    for file in [
+        "boundary",
+        "vocabulary",
+        "compiler",
+        "grammar",
+        "session",
+        "project",
+    ] {
         let text = read(&format!("src/{file}.rs"));
         for part in text.split("extern \"C\" fn ").skip(1) {
             let (name, rest) = part.split_once('(').expect("arguments");

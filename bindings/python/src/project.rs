@@ -31,7 +31,10 @@ impl Remark {
     }
 
     fn __repr__(&self) -> String {
-        format!("Remark({:?}, {:?}, {:?})", self.pointer, self.effect, self.message)
+        format!(
+            "Remark({:?}, {:?}, {:?})",
+            self.pointer, self.effect, self.message
+        )
     }
 }
 
@@ -118,12 +121,23 @@ impl RawProjection {
 
 /// Projects a schema, given as JSON, to a profile: the name of one, or its JSON.
 #[pyfunction]
-pub(crate) fn project_schema(py: Python<'_>, schema: &str, profile: &str, narrower: bool) -> PyResult<RawProjection> {
+pub(crate) fn project_schema(
+    py: Python<'_>,
+    schema: &str,
+    profile: &str,
+    narrower: bool,
+) -> PyResult<RawProjection> {
     let profile = profile_of(profile)?;
     let _inside = fork::enter(py);
     let toward = if narrower { Toward::Narrower } else { Toward::Wider };
     let projected = py.detach(|| {
-        project::project(schema, &profile, toward, &Options::for_generation(), &Limits::default())
+        project::project(
+            schema,
+            &profile,
+            toward,
+            &Options::for_generation(),
+            &Limits::default(),
+        )
     });
     let projection = projected.map_err(|error| compile_error(&error))?;
     Ok(RawProjection {

@@ -22,7 +22,13 @@ pub(super) struct Named {
 }
 
 /// The members of a tool that hold its schema, by provider: MCP, Anthropic, OpenAI and others.
-const OF_TOOLS: [&str; 5] = ["inputSchema", "input_schema", "parameters", "parametersJsonSchema", "function"];
+const OF_TOOLS: [&str; 5] = [
+    "inputSchema",
+    "input_schema",
+    "parameters",
+    "parametersJsonSchema",
+    "function",
+];
 
 impl Document {
     /// Reads a document.
@@ -30,10 +36,13 @@ impl Document {
     /// # Errors
     /// It is no JSON, or has no schemas.
     pub(super) fn read(text: &str) -> Result<Document, Failure> {
-        let value = serde_json::from_str(text).map_err(|error| Failure::message(format!("the document is no JSON: {error}")))?;
+        let value = serde_json::from_str(text)
+            .map_err(|error| Failure::message(format!("the document is no JSON: {error}")))?;
         let document = Document { value };
         match document.schemas().is_empty() {
-            true => Err(Failure::message("the document has no tool or operation with a schema")),
+            true => Err(Failure::message(
+                "the document has no tool or operation with a schema",
+            )),
             false => Ok(document),
         }
     }
@@ -48,16 +57,32 @@ impl Document {
         if self.value.get("openapi").is_some() || self.value.get("paths").is_some_and(Value::is_object) {
             return self.of_openapi();
         }
-        let lists = ["", "/tools", "/result/tools", "/functions", "/functionDeclarations"];
-        let list = lists.iter().find_map(|at| Some((*at, self.value.pointer(at)?.as_array()?)));
+        let lists = [
+            "",
+            "/tools",
+            "/result/tools",
+            "/functions",
+            "/functionDeclarations",
+        ];
+        let list = lists
+            .iter()
+            .find_map(|at| Some((*at, self.value.pointer(at)?.as_array()?)));
         match list {
             Some((at, list)) => {
                 let tools = list.iter().enumerate();
-                tools.flat_map(|(index, tool)| of_tool(tool, &format!("{at}/{index}"))).collect()
+                tools
+                    .flat_map(|(index, tool)| of_tool(tool, &format!("{at}/{index}")))
+                    .collect()
             }
-            None => match self.value.get("name").is_some_and(Value::is_string) && !of_tool(&self.value, "").is_empty() {
+            None => match self.value.get("name").is_some_and(Value::is_string)
+                && !of_tool(&self.value, "").is_empty()
+            {
                 true => of_tool(&self.value, ""),
-                false => vec![Named { name: "schema".to_owned(), pointer: String::new(), schema: self.value.clone() }],
+                false => vec![Named {
+                    name: "schema".to_owned(),
+                    pointer: String::new(),
+                    schema: self.value.clone(),
+                }],
             },
         }
     }
@@ -75,15 +100,21 @@ impl Document {
         let paths = self.value.get("paths").and_then(Value::as_object);
         for (path, methods) in paths.into_iter().flatten() {
             for (method, operation) in methods.as_object().into_iter().flatten() {
-                let bodies = operation.pointer("/requestBody/content").and_then(Value::as_object);
+                let bodies = operation
+                    .pointer("/requestBody/content")
+                    .and_then(Value::as_object);
                 for (media, body) in bodies.into_iter().flatten() {
-                    let Some(schema) = body.get("schema") else { continue };
+                    let Some(schema) = body.get("schema") else {
+                        continue;
+                    };
                     let named = operation.get("operationId").and_then(Value::as_str);
                     let escape = |key: &str| key.replace('~', "~0").replace('/', "~1");
                     let (path_segment, media_segment) = (escape(path), escape(media));
                     found.push(Named {
                         name: named.map_or_else(|| format!("{method} {path}"), str::to_owned),
-                        pointer: format!("/paths/{path_segment}/{method}/requestBody/content/{media_segment}/schema"),
+                        pointer: format!(
+                            "/paths/{path_segment}/{method}/requestBody/content/{media_segment}/schema"
+                        ),
                         schema: self.with_components(schema),
                     });
                 }
@@ -103,14 +134,25 @@ impl Document {
 
 /// Returns the schema of a tool, or those of the functions that Gemini groups in one.
 fn of_tool(tool: &Value, pointer: &str) -> Vec<Named> {
-    if let Some(Value::Array(functions)) = tool.get("functionDeclarations").or_else(|| tool.get("function_declarations")) {
-        let member = if tool.get("functionDeclarations").is_some() { "functionDeclarations" } else { "function_declarations" };
+    if let Some(Value::Array(functions)) = tool
+        .get("functionDeclarations")
+        .or_else(|| tool.get("function_declarations"))
+    {
+        let member = if tool.get("functionDeclarations").is_some() {
+            "functionDeclarations"
+        } else {
+            "function_declarations"
+        };
         let functions = functions.iter().enumerate();
-        return functions.flat_map(|(index, function)| of_tool(function, &format!("{pointer}/{member}/{index}"))).collect();
+        return functions
+            .flat_map(|(index, function)| of_tool(function, &format!("{pointer}/{member}/{index}")))
+            .collect();
     }
     for member in OF_TOOLS {
         match tool.get(member) {
-            Some(function) if member == "function" => return of_tool(function, &format!("{pointer}/function")),
+            Some(function) if member == "function" => {
+                return of_tool(function, &format!("{pointer}/function"));
+            }
             Some(schema) => {
                 let name = tool.get("name").and_then(Value::as_str).unwrap_or("tool");
                 return vec![Named {

@@ -4,7 +4,9 @@ use std::sync::OnceLock;
 
 use lexiform::error::{CompileError, Problem};
 use lexiform::limits::Limits;
-use lexiform::project::{Contradiction, Profile, Projection, Proof, Relation, Tested, Toward, project, refusals, tested};
+use lexiform::project::{
+    Contradiction, Profile, Projection, Proof, Relation, Tested, Toward, project, refusals, tested,
+};
 use lexiform::schema::Options;
 use serde_json::{Value, json};
 
@@ -70,22 +72,36 @@ impl Judged {
 
     /// Returns the exit code: a projection that drawn values contradict is no answer.
     pub(super) fn code(&self) -> Code {
-        match self.tested().is_some_and(|tested| !tested.contradictions.is_empty()) {
+        match self
+            .tested()
+            .is_some_and(|tested| !tested.contradictions.is_empty())
+        {
             true => Code::No,
             false => Code::Fine,
         }
     }
 
     pub(super) fn is_lossy(&self) -> bool {
-        self.projection.as_ref().map_or(true, |projection| projection.relation() != Relation::Equal)
+        self.projection
+            .as_ref()
+            .map_or(true, |projection| projection.relation() != Relation::Equal)
     }
 
     /// Returns the failure of a schema that cannot be projected.
     pub(super) fn failure(&self, profile: &Profile) -> Failure {
-        let problems = self.projection.as_ref().err().map_or(&[][..], |error| &error.problems);
+        let problems = self
+            .projection
+            .as_ref()
+            .err()
+            .map_or(&[][..], |error| &error.problems);
         let lines: Vec<String> = problems.iter().map(|problem| format!("  {problem}")).collect();
         Failure::DoesNotCompile {
-            text: format!("{} cannot be projected to {}\n{}", self.named.name, profile.name, lines.join("\n")),
+            text: format!(
+                "{} cannot be projected to {}\n{}",
+                self.named.name,
+                profile.name,
+                lines.join("\n")
+            ),
             json: json!({"name": self.named.name, "problems": problems.iter().map(problem_json).collect::<Vec<_>>()}),
         }
     }
@@ -95,10 +111,12 @@ impl Judged {
         let Ok(projection) = &self.projection else {
             return Err(Failure::message("the schema cannot be projected"));
         };
-        projection.restore(answer, &Limits::default()).map_err(|error| Failure::No {
-            text: format!("the answer cannot be restored: {error}"),
-            json: json!({"pointer": error.pointer, "message": error.message}),
-        })
+        projection
+            .restore(answer, &Limits::default())
+            .map_err(|error| Failure::No {
+                text: format!("the answer cannot be restored: {error}"),
+                json: json!({"pointer": error.pointer, "message": error.message}),
+            })
     }
 
     /// Returns why the schema does not allow a value, if so.
@@ -107,14 +125,18 @@ impl Judged {
         let Ok(validator) = jsonschema::options().should_validate_formats(true).build(schema) else {
             return self.problem_by_grammar(value);
         };
-        validator.iter_errors(value).next().map(|error| format!("#{}: {error}", error.instance_path()))
+        validator
+            .iter_errors(value)
+            .next()
+            .map(|error| format!("#{}: {error}", error.instance_path()))
     }
 
     fn problem_by_grammar(&self, value: &Value) -> Option<String> {
         let vocabulary = tokenizer::bytes_only().ok()?;
         let text = self.named.schema.to_string();
         let options = lexiform::Options::default();
-        let (grammar, _) = lexiform::compile(lexiform::Source::JsonSchema(&text), &vocabulary, &options).ok()?;
+        let (grammar, _) =
+            lexiform::compile(lexiform::Source::JsonSchema(&text), &vocabulary, &options).ok()?;
         let end = grammar.step_bytes(grammar.start(), value.to_string().as_bytes());
         let is_valid = end.is_some_and(|state| grammar.is_accepting(state));
         (!is_valid).then(|| "it does not belong to the schema".to_owned())
@@ -152,7 +174,10 @@ impl Judged {
             ),
             (Proof::Open, Some(tested)) => {
                 let first = tested.contradictions.first().map(shown).unwrap_or_default();
-                format!("{}: {first}", bad("a drawn value contradicts that it is {relation}"))
+                format!(
+                    "{}: {first}",
+                    bad("a drawn value contradicts that it is {relation}")
+                )
             }
             (Proof::Open, None) => format!("{relation}, neither proven nor tested"),
         }

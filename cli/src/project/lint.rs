@@ -61,18 +61,32 @@ pub fn run(args: Args) -> Outcome {
     let document = args.input.load()?;
     let profiles: Vec<Profile> = match args.profile.is_empty() {
         true => Profile::names().filter_map(Profile::named).collect(),
-        false => args.profile.iter().map(|name| super::profile(name)).collect::<Result<_, _>>()?,
+        false => args
+            .profile
+            .iter()
+            .map(|name| super::profile(name))
+            .collect::<Result<_, _>>()?,
     };
     let judging = Judging::new(args.side);
     let mut tools: Vec<Vec<Judged>> = Vec::new();
     for named in document.schemas() {
-        tools.push(profiles.iter().map(|profile| judging.judge(named.clone(), profile)).collect());
+        tools.push(
+            profiles
+                .iter()
+                .map(|profile| judging.judge(named.clone(), profile))
+                .collect(),
+        );
     }
     let is_bad = |judged: &Judged| match args.fail_on {
         FailOn::Refused => !judged.refused.is_empty(),
         FailOn::Lossy => judged.is_lossy(),
     };
-    let contradicted = tools.iter().flatten().map(Judged::code).max().unwrap_or(Code::Fine);
+    let contradicted = tools
+        .iter()
+        .flatten()
+        .map(Judged::code)
+        .max()
+        .unwrap_or(Code::Fine);
     let code = match tools.iter().flatten().any(is_bad) {
         true => contradicted.max(Code::No),
         false => contradicted,
@@ -81,19 +95,28 @@ pub fn run(args: Args) -> Outcome {
         let tools: Vec<Value> = tools
             .iter()
             .map(|tool| {
-                let targets: Vec<Value> = tool.iter().zip(&profiles).map(|(judged, profile)| judged.json(profile)).collect();
+                let targets: Vec<Value> = tool
+                    .iter()
+                    .zip(&profiles)
+                    .map(|(judged, profile)| judged.json(profile))
+                    .collect();
                 json!({"name": tool.first().map(|judged| judged.named.name.clone()), "targets": targets})
             })
             .collect();
         json!({"ok": code == Code::Fine, "exit": code as u8, "tools": tools})
     };
-    args.output.print(json, || in_words(&tools, &profiles), String::new)?;
+    args.output
+        .print(json, || in_words(&tools, &profiles), String::new)?;
     Ok(code)
 }
 
 fn in_words(tools: &[Vec<Judged>], profiles: &[Profile]) -> String {
     let mut text = String::new();
-    let width = profiles.iter().map(|profile| profile.name.len()).max().unwrap_or(0);
+    let width = profiles
+        .iter()
+        .map(|profile| profile.name.len())
+        .max()
+        .unwrap_or(0);
     for tool in tools {
         if let Some(first) = tool.first() {
             text += &format!("{}\n", first.named.name);
@@ -116,7 +139,11 @@ fn in_words(tools: &[Vec<Judged>], profiles: &[Profile]) -> String {
 fn verdict(judged: &Judged) -> String {
     match &judged.projection {
         Ok(projection) if judged.refused.is_empty() => judged.relation_in_words(projection),
-        Ok(projection) => format!("{}; projected: {}", bad("refused"), judged.relation_in_words(projection)),
+        Ok(projection) => format!(
+            "{}; projected: {}",
+            bad("refused"),
+            judged.relation_in_words(projection)
+        ),
         Err(error) => format!("{}, and cannot be projected: {error}", bad("refused")),
     }
 }

@@ -55,7 +55,9 @@ pub(super) fn has_circle(document: &Value) -> bool {
                 found.push(reference.strip_prefix('#').unwrap_or_default().to_owned());
             }
             let within = schemas_within(map).into_iter();
-            let within = within.filter(|(segment, _)| !segment.starts_with("/$defs/") && !segment.starts_with("/definitions/"));
+            let within = within.filter(|(segment, _)| {
+                !segment.starts_with("/$defs/") && !segment.starts_with("/definitions/")
+            });
             open.extend(within.map(|(_, inner)| inner));
         }
         found
@@ -95,7 +97,8 @@ impl Checking<'_> {
             "" => pointer.to_owned(),
             keyword => format!("{pointer}/{}", escape_segment(keyword)),
         };
-        self.problems.push(Problem::at_pointer(ProblemKind::Unsupported, pointer, message));
+        self.problems
+            .push(Problem::at_pointer(ProblemKind::Unsupported, pointer, message));
     }
 
     fn root(&mut self) {
@@ -141,10 +144,20 @@ impl Checking<'_> {
     }
 
     fn counts(&mut self, pointer: &str, map: &Map<String, Value>) {
-        let Some(most) = self.profile.limits.counts else { return };
+        let Some(most) = self.profile.limits.counts else {
+            return;
+        };
         for keyword in ["minLength", "maxLength", "minItems", "maxItems"] {
-            if map.get(keyword).and_then(Value::as_u64).is_some_and(|count| count > most) {
-                self.add(pointer, keyword, format!("the target takes counts of at most {most}"));
+            if map
+                .get(keyword)
+                .and_then(Value::as_u64)
+                .is_some_and(|count| count > most)
+            {
+                self.add(
+                    pointer,
+                    keyword,
+                    format!("the target takes counts of at most {most}"),
+                );
             }
         }
     }
@@ -167,7 +180,11 @@ impl Checking<'_> {
         for keyword in map.keys().filter(|keyword| !allowed.contains(&keyword.as_str())) {
             let is_note = NOTES.contains(&keyword.as_str()) && (keyword != "$defs" || pointer.is_empty());
             if !is_note {
-                self.add(pointer, keyword, format!("the target does not take `{keyword}` here"));
+                self.add(
+                    pointer,
+                    keyword,
+                    format!("the target does not take `{keyword}` here"),
+                );
             }
         }
     }
@@ -179,10 +196,21 @@ impl Checking<'_> {
         });
         if self.profile.references == References::None {
             self.add(pointer, "$ref", "the target takes no references");
-        } else if self.profile.references == References::Leaves && is_there && self.has_reference(target.unwrap_or_default()) {
-            self.add(pointer, "$ref", "the target takes no references to what has references");
+        } else if self.profile.references == References::Leaves
+            && is_there
+            && self.has_reference(target.unwrap_or_default())
+        {
+            self.add(
+                pointer,
+                "$ref",
+                "the target takes no references to what has references",
+            );
         } else if !is_there {
-            self.add(pointer, "$ref", "the target takes references to `$defs` of the same schema only");
+            self.add(
+                pointer,
+                "$ref",
+                "the target takes references to `$defs` of the same schema only",
+            );
         }
         let allowed: &[&str] = &["$ref"];
         match self.profile.beside_reference || pointer.is_empty() {
@@ -210,7 +238,9 @@ impl Checking<'_> {
     fn constants(&mut self, pointer: &str, map: &Map<String, Value>) {
         let listed = map.get("enum").and_then(Value::as_array).into_iter().flatten();
         let kinds = &self.profile.constants.kinds;
-        let unknown = listed.chain(map.get("const")).find(|value| !kinds.contains(&ConstantKind::of(value)));
+        let unknown = listed
+            .chain(map.get("const"))
+            .find(|value| !kinds.contains(&ConstantKind::of(value)));
         if let Some(value) = unknown {
             let keyword = if map.contains_key("enum") { "enum" } else { "const" };
             let message = format!("the target takes no constants like {value}");
@@ -222,8 +252,18 @@ impl Checking<'_> {
     fn of_type(&mut self, pointer: &str, name: &str, map: &Map<String, Value>) -> Vec<&'static str> {
         match name {
             "string" => self.string(pointer, map),
-            "integer" => self.profile.integer.iter().map(|keyword| NumberKeyword::name(*keyword)).collect(),
-            "number" => self.profile.number.iter().map(|keyword| NumberKeyword::name(*keyword)).collect(),
+            "integer" => self
+                .profile
+                .integer
+                .iter()
+                .map(|keyword| NumberKeyword::name(*keyword))
+                .collect(),
+            "number" => self
+                .profile
+                .number
+                .iter()
+                .map(|keyword| NumberKeyword::name(*keyword))
+                .collect(),
             "array" => self.array(pointer, map),
             "object" => self.object(pointer, map),
             _ => Vec::new(),
@@ -240,26 +280,44 @@ impl Checking<'_> {
         let format = map.get("format").and_then(Value::as_str);
         match format {
             Some(format) if !rules.formats.iter().any(|known| known == format) => {
-                self.add(pointer, "format", format!("the target does not know the format `{format}`"));
+                self.add(
+                    pointer,
+                    "format",
+                    format!("the target does not know the format `{format}`"),
+                );
             }
             _ => {}
         }
         taken.push("format");
-        let is_beside = |what: Beside| self.profile.string.pattern.as_ref().is_none_or(|rules| rules.beside.contains(&what));
+        let is_beside = |what: Beside| {
+            self.profile
+                .string
+                .pattern
+                .as_ref()
+                .is_none_or(|rules| rules.beside.contains(&what))
+        };
         let (besides_format, besides_lengths) = (is_beside(Beside::Format), is_beside(Beside::Lengths));
         if let Some(rules) = &self.profile.string.pattern {
             taken.push("pattern");
             if let Some(Value::String(text)) = map.get("pattern") {
                 let is_printed = !rules.anchored || text.starts_with('^') && text.ends_with('$');
                 if !pattern::is_taken(text, rules) && !(is_printed && pattern::is_printed(text, rules)) {
-                    self.add(pointer, "pattern", "the target reads this pattern in another way, or not at all");
+                    self.add(
+                        pointer,
+                        "pattern",
+                        "the target reads this pattern in another way, or not at all",
+                    );
                 }
                 if format.is_some() && !besides_format {
                     self.add(pointer, "format", "the target takes no format beside a pattern");
                 }
             }
             if has_lengths && rules_conflict(map) && !besides_lengths && self.profile.string.lengths {
-                self.add(pointer, "pattern", "the target takes no lengths beside a pattern or format");
+                self.add(
+                    pointer,
+                    "pattern",
+                    "the target takes no lengths beside a pattern or format",
+                );
             }
         }
         taken
@@ -280,15 +338,27 @@ impl Checking<'_> {
             taken.push("prefixItems");
         }
         let has_prefix = map.contains_key("prefixItems");
-        let length = map.get("prefixItems").and_then(Value::as_array).map(|list| list.len() as u64);
+        let length = map
+            .get("prefixItems")
+            .and_then(Value::as_array)
+            .map(|list| list.len() as u64);
         let count = |keyword: &str| map.get(keyword).and_then(Value::as_u64);
-        let is_whole = !map.contains_key("items") && count("minItems") == length && count("maxItems") == length;
+        let is_whole =
+            !map.contains_key("items") && count("minItems") == length && count("maxItems") == length;
         if is_fixed && has_prefix && !is_whole {
-            self.add(pointer, "prefixItems", "the target takes all items of a tuple and no others");
+            self.add(
+                pointer,
+                "prefixItems",
+                "the target takes all items of a tuple and no others",
+            );
         }
         let min = map.get("minItems").and_then(Value::as_u64).unwrap_or(0);
         if least.is_some_and(|least| min > least) {
-            self.add(pointer, "minItems", format!("the target takes a `minItems` of at most {}", least.unwrap_or(0)));
+            self.add(
+                pointer,
+                "minItems",
+                format!("the target takes a `minItems` of at most {}", least.unwrap_or(0)),
+            );
         }
         let is_empty = map.get("maxItems").and_then(Value::as_u64) == Some(0);
         if !self.profile.any && !map.contains_key("items") && !has_prefix && !is_empty {
@@ -316,18 +386,41 @@ impl Checking<'_> {
             RestRule::Any | RestRule::Patterns => true,
         };
         if !is_closed && !may_be_open {
-            self.add(pointer, "additionalProperties", "`additionalProperties` must be there and be false");
+            self.add(
+                pointer,
+                "additionalProperties",
+                "`additionalProperties` must be there and be false",
+            );
         }
-        let required: Vec<&str> =
-            map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-        let missing = properties.into_iter().flat_map(Map::keys).find(|name| !required.contains(&name.as_str()));
+        let required: Vec<&str> = map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let missing = properties
+            .into_iter()
+            .flat_map(Map::keys)
+            .find(|name| !required.contains(&name.as_str()));
         if let Some(name) = missing.filter(|_| !is_optional) {
-            self.add(pointer, "required", format!("every property must be required, and {} is not", Value::from(name.as_str())));
+            self.add(
+                pointer,
+                "required",
+                format!(
+                    "every property must be required, and {} is not",
+                    Value::from(name.as_str())
+                ),
+            );
         }
         let is_unlisted = |name: &str| properties.is_none_or(|properties| !properties.contains_key(name));
         let unlisted = required.into_iter().find(|name| is_unlisted(name));
         if let Some(name) = unlisted.filter(|_| !may_be_open) {
-            self.add(pointer, "required", format!("{} is required and not among the properties", Value::from(name)));
+            self.add(
+                pointer,
+                "required",
+                format!("{} is required and not among the properties", Value::from(name)),
+            );
         }
         taken
     }

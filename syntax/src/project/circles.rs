@@ -17,13 +17,21 @@ pub(super) fn within_themselves(forms: &Forms, reading: Reading) -> Vec<Definiti
 
 /// Returns, for each definition, whether it refers to no other.
 pub(super) fn leaves(forms: &Forms, reading: Reading) -> Vec<bool> {
-    Graph::of(forms, reading).links.iter().map(Vec::is_empty).collect()
+    Graph::of(forms, reading)
+        .links
+        .iter()
+        .map(Vec::is_empty)
+        .collect()
 }
 
 /// Writes every reference that closes a circle as JSON text. Returns those references.
 pub(super) fn open(forms: &mut Forms) -> Vec<FormId> {
     let graph = Graph::of(forms, Reading::Target);
-    let back: Vec<FormId> = graph.back_links(forms).into_iter().map(|(link, _)| link).collect();
+    let back: Vec<FormId> = graph
+        .back_links(forms)
+        .into_iter()
+        .map(|(link, _)| link)
+        .collect();
     for &link in &back {
         forms.recode_as_text(link);
     }
@@ -38,7 +46,10 @@ struct Graph {
 
 impl Graph {
     fn of(forms: &Forms, reading: Reading) -> Graph {
-        let links = forms.definitions.iter().map(|definition| links(forms, definition.form, reading));
+        let links = forms
+            .definitions
+            .iter()
+            .map(|definition| links(forms, definition.form, reading));
         Graph {
             links: links.collect(),
             root: links_of_root(forms, reading),

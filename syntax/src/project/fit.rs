@@ -19,10 +19,10 @@ use serde_json::Value;
 
 use crate::schema::{GoalId, Keyword, NodeId, Normal, NormalForms, Way, escape_segment};
 
+use super::Toward;
 use super::form::{Definition, DefinitionId, Form, FormId, Forms, Notes};
 use super::loss::{Effect, Loss, Recoding};
 use super::profile::Profile;
-use super::Toward;
 
 /// The result of fitting a schema to a profile.
 pub(super) struct Fitted {
@@ -138,8 +138,16 @@ impl Fitting<'_> {
 
     /// Returns a name for a definition: the last segment of its pointer that is no keyword.
     fn free_name(&self, pointer: &str) -> String {
-        let segment = pointer.rsplit('/').find(|segment| !segment.is_empty() && !is_keyword(segment));
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+        let segment = pointer
+            .rsplit('/')
+            .find(|segment| !segment.is_empty() && !is_keyword(segment));
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                c
+            } else {
+                '_'
+            }
+        };
         let name: String = segment.unwrap_or("root").chars().take(48).map(plain).collect();
         let is_taken = |name: &str| self.forms.definitions.iter().any(|other| other.name == name);
         let mut numbered = name.clone();
@@ -183,7 +191,12 @@ impl Fitting<'_> {
         if normal.null {
             constants.push(Value::Null);
         }
-        constants.extend([(normal.no, false), (normal.yes, true)].iter().filter(|(there, _)| *there).map(|(_, value)| Value::Bool(*value)));
+        constants.extend(
+            [(normal.no, false), (normal.yes, true)]
+                .iter()
+                .filter(|(there, _)| *there)
+                .map(|(_, value)| Value::Bool(*value)),
+        );
         ways.extend(normal.numbers.iter().filter_map(|shape| self.number(shape, goal)));
         ways.extend(self.strings(&normal, goal));
         for array in &normal.arrays {
@@ -215,7 +228,9 @@ impl Fitting<'_> {
                 self.forms.add(only, notes)
             }
             _ => {
-                let parts = others.into_iter().map(|form| self.forms.add(form, Notes::default()));
+                let parts = others
+                    .into_iter()
+                    .map(|form| self.forms.add(form, Notes::default()));
                 let parts = parts.collect();
                 self.forms.add(Form::Union(parts), notes)
             }
@@ -260,7 +275,11 @@ impl Fitting<'_> {
         match self.profile.any {
             true => self.add(Form::Any, goal),
             false => {
-                self.recode(goal, Recoded::Text, "any value is written as a string that holds its JSON text");
+                self.recode(
+                    goal,
+                    Recoded::Text,
+                    "any value is written as a string that holds its JSON text",
+                );
                 let text = self.any_text();
                 self.forms.notes[text.index()] = self.notes(goal);
                 text
@@ -278,7 +297,10 @@ impl Fitting<'_> {
         let literals = |way: &Way| Rc::clone(self.normal.goals.literals(way.goal));
         let is_within = |inner: &Way, outer: &Way| {
             let (inner_literals, outer_literals) = (literals(inner), literals(outer));
-            inner.goal != outer.goal && outer_literals.iter().all(|literal| inner_literals.contains(literal))
+            inner.goal != outer.goal
+                && outer_literals
+                    .iter()
+                    .all(|literal| inner_literals.contains(literal))
         };
         let mut goals: Vec<GoalId> = Vec::new();
         for way in ways {
@@ -314,14 +336,28 @@ impl Fitting<'_> {
     fn is_any_goal(&self, goal: GoalId) -> bool {
         self.normal.goals.literals(goal).is_empty() || {
             let literals = self.normal.goals.literals(goal);
-            literals.iter().all(|literal| literal.sign && self.normal.tree.node(self.target(literal.node)).keywords.is_empty())
+            literals.iter().all(|literal| {
+                literal.sign
+                    && self
+                        .normal
+                        .tree
+                        .node(self.target(literal.node))
+                        .keywords
+                        .is_empty()
+            })
         }
     }
 
     /// Returns what people wrote about a goal: where it stands, or where the reference there leads.
     fn notes(&self, goal: GoalId) -> Notes {
         let mut notes = Notes::default();
-        let Some(literal) = self.normal.goals.literals(goal).first().filter(|literal| literal.sign) else {
+        let Some(literal) = self
+            .normal
+            .goals
+            .literals(goal)
+            .first()
+            .filter(|literal| literal.sign)
+        else {
             return notes;
         };
         for node in [literal.node, self.target(literal.node)] {
@@ -401,5 +437,20 @@ const MOST_SEARCHED: usize = 64;
 /// Returns `true` for segments of pointers that do not name what is there.
 fn is_keyword(segment: &str) -> bool {
     let is_number = segment.bytes().all(|byte| byte.is_ascii_digit());
-    is_number || matches!(segment, "properties" | "items" | "prefixItems" | "anyOf" | "oneOf" | "allOf" | "$defs" | "definitions" | "additionalProperties" | "then" | "else" | "not")
+    is_number
+        || matches!(
+            segment,
+            "properties"
+                | "items"
+                | "prefixItems"
+                | "anyOf"
+                | "oneOf"
+                | "allOf"
+                | "$defs"
+                | "definitions"
+                | "additionalProperties"
+                | "then"
+                | "else"
+                | "not"
+        )
 }

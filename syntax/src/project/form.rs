@@ -230,7 +230,11 @@ impl Forms {
         match self.get(id) {
             Form::JsonText(inner) => vec![*inner],
             Form::Object(keys) => {
-                let packed = keys.packed.iter().flat_map(|(_, fields)| fields).map(|field| field.form);
+                let packed = keys
+                    .packed
+                    .iter()
+                    .flat_map(|(_, fields)| fields)
+                    .map(|field| field.form);
                 let classes = match &keys.rest {
                     Rest::Pairs { classes, .. } => classes.iter().map(|(_, form)| *form).collect(),
                     _ => Vec::new(),

@@ -20,7 +20,7 @@ pub(super) fn is_taken(pattern: &str, rules: &Patterns) -> bool {
     let is_whole = pattern.starts_with('^') && pattern.ends_with('$') && !read.has_top_alternation;
     !read.is_special
         && read.largest_count <= rules.repeat
-        && (!rules.anchored || is_whole && !read.has_shorthand && read.anchors == 2)
+        && (!rules.anchored || is_whole && !read.has_shorthand && !read.has_odd_escape && read.anchors == 2)
 }
 
 /// Returns `true` if a pattern may be one that [`printed`] wrote for the target.
@@ -28,7 +28,10 @@ pub(super) fn is_printed(pattern: &str, rules: &Patterns) -> bool {
     let plain = pattern.replace(&*rules.anything, "a");
     let is_whole = plain.starts_with('^') && plain.ends_with('$');
     let read = Features::of(&plain);
-    is_whole && read.is_some_and(|read| !read.has_top_alternation && !read.has_shorthand && read.largest_count <= rules.repeat)
+    is_whole
+        && read.is_some_and(|read| {
+            !read.has_top_alternation && !read.has_shorthand && read.largest_count <= rules.repeat
+        })
 }
 
 /// What a pattern uses, judged by its text.
@@ -39,6 +42,8 @@ struct Features {
     has_top_alternation: bool,
     /// `.`, `\d`, `\w`, `\s`, which engines read differently.
     has_shorthand: bool,
+    /// Escapes in classes, and of characters that need none.
+    has_odd_escape: bool,
     largest_count: u32,
     anchors: usize,
 }
@@ -51,7 +56,7 @@ impl Features {
         let (mut depth, mut in_class, mut previous) = (0u32, false, ' ');
         while let Some(c) = chars.next() {
             match c {
-                '\\' => read.escape(chars.next()?),
+                '\\' => read.escape(chars.next()?, in_class),
                 '[' if !in_class => in_class = true,
                 ']' if in_class => in_class = false,
                 _ if in_class => {}
@@ -75,7 +80,8 @@ impl Features {
         (depth == 0 && !in_class).then_some(read)
     }
 
-    fn escape(&mut self, escaped: char) {
+    fn escape(&mut self, escaped: char, in_class: bool) {
+        self.has_odd_escape |= in_class || !"^$.|?*+()[]{}\\nrt".contains(escaped);
         match escaped {
             'd' | 'D' | 'w' | 'W' | 's' | 'S' => self.has_shorthand = true,
             c if c.is_ascii_punctuation() => {}
@@ -165,7 +171,9 @@ impl Printer<'_> {
             HirKind::Concat(parts) => {
                 let is_grouped = within == Within::Repetition;
                 self.open(is_grouped);
-                parts.iter().try_for_each(|part| self.print(part, Within::Sequence))?;
+                parts
+                    .iter()
+                    .try_for_each(|part| self.print(part, Within::Sequence))?;
                 self.close(is_grouped);
             }
             HirKind::Alternation(parts) => {
@@ -204,8 +212,8 @@ impl Printer<'_> {
 
     fn character(&mut self, c: char, in_class: bool) {
         let is_special = match in_class {
-            true => matches!(c, '\\' | ']' | '[' | '^' | '-'),
-            false => "\\^$.|?*+()[]{}/".contains(c),
+            true => matches!(c, '\\' | ']' | '['),
+            false => "\\^$.|?*+()[]{}".contains(c),
         };
         match c {
             '\n' => self.out.push_str("\\n"),
@@ -250,8 +258,34 @@ impl Printer<'_> {
         let is_negated = ranges.first().is_some_and(|range| range.0 == '\0')
             && ranges.last().is_some_and(|range| range.1 == char::MAX);
         self.out.push_str(if is_negated { "[^" } else { "[" });
-        let shown = if is_negated { gaps(&ranges) } else { ranges };
-        for (first, last) in shown {
+        self.ranges(if is_negated { gaps(&ranges) } else { ranges });
+        self.out.push(']');
+        Some(())
+    }
+
+    /// Prints the ranges of a class. `^` and `-` come last, where they need no escape, which some engines do
+    /// not know.
+    fn ranges(&mut self, ranges: Vec<(char, char)>) {
+        let (mut has_caret, mut has_dash) = (false, false);
+        for (mut first, mut last) in ranges {
+            for sign in ['^', '-'] {
+                let is_end = first == sign || last == sign;
+                if is_end {
+                    has_caret |= sign == '^';
+                    has_dash |= sign == '-';
+                }
+                if first == last && is_end {
+                    first = '\u{1}';
+                    last = '\0';
+                } else if first == sign {
+                    first = following(sign).unwrap_or(sign);
+                } else if last == sign {
+                    last = preceding(sign).unwrap_or(sign);
+                }
+            }
+            if first > last {
+                continue;
+            }
             self.character(first, true);
             if first != last {
                 if last as u32 > first as u32 + 1 {
@@ -260,8 +294,15 @@ impl Printer<'_> {
                 self.character(last, true);
             }
         }
-        self.out.push(']');
-        Some(())
+        // Alone, they are "-^": a class may not begin with "^".
+        let is_empty = self.out.ends_with('[') || self.out.ends_with("[^");
+        match (has_caret, has_dash) {
+            (true, true) if is_empty => self.out.push_str("-^"),
+            (true, true) => self.out.push_str("^-"),
+            (true, false) => self.out.push('^'),
+            (false, true) => self.out.push('-'),
+            (false, false) => {}
+        }
     }
 
     fn count(&mut self, min: u32, max: Option<u32>) -> Option<()> {
@@ -290,10 +331,14 @@ fn gaps(ranges: &[(char, char)]) -> Vec<(char, char)> {
     let pairs = ranges.iter().zip(ranges.iter().skip(1));
     let gap = |(before, after): (&(char, char), &(char, char))| {
         let first = following(before.1)?;
-        let last = (0..after.0 as u32).rev().find_map(char::from_u32)?;
+        let last = preceding(after.0)?;
         (first <= last).then_some((first, last))
     };
     pairs.filter_map(gap).collect()
+}
+
+fn preceding(c: char) -> Option<char> {
+    (0..c as u32).rev().find_map(char::from_u32)
 }
 
 fn following(c: char) -> Option<char> {
@@ -323,6 +368,10 @@ mod tests {
             (".*@.*", "^[\\s\\S]*@[\\s\\S]*$"),
             ("[0-9]{4}\\.[.]", "^[0-9]{4}\\.\\.$"),
             ("a|bc", "^(?:a|bc)$"),
+            ("[-a-c^]/", "^[a-c^-]/$"),
+            ("[-^]", "^[-^]$"),
+            ("[+-\\-]", "^[+,-]$"),
+            ("[^^]", "^[^^]$"),
         ] {
             let printed = printed(&own_expression(expression), &rules(true));
             assert_eq!(printed.as_deref(), Some(expected));

@@ -282,15 +282,20 @@ impl Profile {
                 false => ProblemKind::Syntax,
             };
             let message = error.to_string();
-            let message = message.rsplit_once(" at line ").map_or(&*message, |(text, _)| text);
+            let message = message
+                .rsplit_once(" at line ")
+                .map_or(&*message, |(text, _)| text);
             CompileError::from(Problem::new(kind, place, format!("the profile: {message}")))
         };
         let profile: Profile = serde_json::from_str(text).map_err(problem)?;
         match profile.contradiction() {
             None => Ok(profile),
-            Some(message) => {
-                Err(Problem::new(ProblemKind::Invalid, Place::Whole, format!("the profile: {message}")).into())
-            }
+            Some(message) => Err(Problem::new(
+                ProblemKind::Invalid,
+                Place::Whole,
+                format!("the profile: {message}"),
+            )
+            .into()),
         }
     }
 
@@ -322,7 +327,9 @@ mod tests {
 
     #[test]
     fn unknown_fields_and_values_are_refused_with_their_place() {
-        let text = BUILT_IN[0].1.replace("\"any\": false", "\"any\": false, \"oneOf\": true");
+        let text = BUILT_IN[0]
+            .1
+            .replace("\"any\": false", "\"any\": false, \"oneOf\": true");
         let error = Profile::read(&text).expect_err("an unknown field");
         assert!(error.to_string().contains("line 7"), "{error}");
         assert!(error.to_string().contains("oneOf"), "{error}");

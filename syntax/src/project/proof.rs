@@ -80,11 +80,19 @@ pub(super) fn prove(
         },
     };
     let source = closed.as_ref().unwrap_or(source);
-    let has = |effect| losses.iter().any(|loss| loss.effect == effect && !loss.is_absence);
+    let has = |effect| {
+        losses
+            .iter()
+            .any(|loss| loss.effect == effect && !loss.is_absence)
+    };
     let is_proven = (has(Effect::Narrower) || within(source, restored, options, limits)?)
         && (has(Effect::Wider) || within(restored, source, options, limits)?);
     let is_said = !has(Effect::Narrower) || !has(Effect::Wider);
-    Ok(if is_proven && is_said { Proof::Proven } else { Proof::Open })
+    Ok(if is_proven && is_said {
+        Proof::Proven
+    } else {
+        Proof::Open
+    })
 }
 
 /// Returns the schema with its closed objects closed, if nothing is lost on the way.
@@ -92,7 +100,9 @@ fn closed_source(source: &Value, normal: &NormalForms) -> Option<Value> {
     let everything = Profile::everything();
     let fitted = fit(normal, source, &everything, Toward::Wider);
     let is_whole = fitted.losses.is_empty() && fitted.recodings.is_empty();
-    is_whole.then(|| write(&fitted.forms, &everything, Reading::Restored)).flatten()
+    is_whole
+        .then(|| write(&fitted.forms, &everything, Reading::Restored))
+        .flatten()
 }
 
 fn within(inner: &Value, outer: &Value, options: &Options, limits: &Limits) -> Result<bool, CompileError> {

@@ -57,7 +57,10 @@ struct Restoring<'f> {
 
 impl Restoring<'_> {
     fn error(&self, message: impl Into<String>) -> RestoreError {
-        let segments = self.path.iter().map(|key| format!("/{}", crate::schema::escape_segment(key)));
+        let segments = self
+            .path
+            .iter()
+            .map(|key| format!("/{}", crate::schema::escape_segment(key)));
         RestoreError {
             pointer: segments.collect(),
             message: message.into(),
@@ -72,7 +75,9 @@ impl Restoring<'_> {
         }
         let forms = self.forms;
         match (forms.get(id), value) {
-            (Form::Definition(definition), value) => self.value(forms.definitions[definition.index()].form, value),
+            (Form::Definition(definition), value) => {
+                self.value(forms.definitions[definition.index()].form, value)
+            }
             (Form::Union(parts), value) => match parts.iter().find(|&&part| fits(forms, part, &value, 0)) {
                 Some(&part) => self.value(part, value),
                 None => Ok(value),
@@ -115,12 +120,19 @@ impl Restoring<'_> {
                 continue;
             }
             match (&keys.packed, &keys.rest) {
-                (Some((name, fields)), _) if *name == key => further.push((key, self.packed(name, fields, value)?)),
+                (Some((name, fields)), _) if *name == key => {
+                    further.push((key, self.packed(name, fields, value)?))
+                }
                 (_, Rest::Pairs { field, entries, .. }) if *field == key => {
                     let pairs = self.at(key.clone(), *entries, value)?;
                     further.push((key.clone(), self.pairs(&key, pairs)?));
                 }
-                (_, Rest::Open { others: Some(form), .. }) => {
+                (
+                    _,
+                    Rest::Open {
+                        others: Some(form), ..
+                    },
+                ) => {
                     let value = self.at(key.clone(), *form, value)?;
                     restored.insert(key, value);
                 }
@@ -142,13 +154,24 @@ impl Restoring<'_> {
     }
 
     /// Returns the properties that are packed into a JSON text.
-    fn packed(&mut self, name: &str, fields: &[Field], value: Value) -> Result<Map<String, Value>, RestoreError> {
+    fn packed(
+        &mut self,
+        name: &str,
+        fields: &[Field],
+        value: Value,
+    ) -> Result<Map<String, Value>, RestoreError> {
         self.path.push(name.to_owned());
         let read = match &value {
-            Value::String(text) => read_json(text, self.limits).map_err(|problem| self.error(problem.to_string())),
+            Value::String(text) => {
+                read_json(text, self.limits).map_err(|problem| self.error(problem.to_string()))
+            }
             _ => Err(self.error("this must be a string with the JSON text of an object")),
         };
-        let unknown = |map: &Map<String, Value>| map.keys().find(|key| !fields.iter().any(|field| field.name == **key)).cloned();
+        let unknown = |map: &Map<String, Value>| {
+            map.keys()
+                .find(|key| !fields.iter().any(|field| field.name == **key))
+                .cloned()
+        };
         let map = match read? {
             Value::Object(map) => match unknown(&map) {
                 Some(key) => Err(self.error(format!("there is no property {}", Value::from(key)))),
@@ -201,19 +224,29 @@ fn fits(forms: &Forms, id: FormId, value: &Value, depth: usize) -> bool {
         Form::Never => false,
         Form::Any => true,
         Form::Constants(values) => values.contains(value),
-        Form::Number(number) => value.as_number().is_some_and(|given| !number.is_integer || given.is_i64() || given.is_u64()),
+        Form::Number(number) => value
+            .as_number()
+            .is_some_and(|given| !number.is_integer || given.is_i64() || given.is_u64()),
         Form::String(_) | Form::JsonText(_) => value.is_string(),
         Form::Union(parts) => parts.iter().any(|&part| fits(forms, part, value, depth + 1)),
-        Form::Definition(definition) => fits(forms, forms.definitions[definition.index()].form, value, depth + 1),
+        Form::Definition(definition) => fits(
+            forms,
+            forms.definitions[definition.index()].form,
+            value,
+            depth + 1,
+        ),
         Form::Array(items) => value.as_array().is_some_and(|list| {
-            let is_counted = list.len() as u64 >= items.min && items.max.is_none_or(|max| list.len() as u64 <= max);
+            let is_counted =
+                list.len() as u64 >= items.min && items.max.is_none_or(|max| list.len() as u64 <= max);
             let item = |(at, item)| {
                 let form = items.prefix.get(at).copied().or(items.rest);
                 form.is_some_and(|form| fits(forms, form, item, depth + 1))
             };
             is_counted && list.iter().enumerate().all(item)
         }),
-        Form::Object(keys) => value.as_object().is_some_and(|map| keys_fit(forms, keys, map, depth)),
+        Form::Object(keys) => value
+            .as_object()
+            .is_some_and(|map| keys_fit(forms, keys, map, depth)),
     }
 }
 

@@ -46,7 +46,8 @@ impl Shrunk {
         match excess {
             Excess::Depth { limit } => {
                 let deep = too_deep(forms, limit);
-                deep.iter().for_each(|&id| self.as_text(forms, id, "lies deeper than the target takes"));
+                deep.iter()
+                    .for_each(|&id| self.as_text(forms, id, "lies deeper than the target takes"));
                 !deep.is_empty()
             }
             Excess::Optional { by } | Excess::Properties { by } => {
@@ -72,7 +73,12 @@ impl Shrunk {
 
     /// Packs the last properties that may be absent of the object that has most of them.
     fn pack(&mut self, forms: &mut Forms, by: usize) -> bool {
-        let optional = |keys: &Keys| keys.fields.iter().filter(|field| field.presence != Presence::Required).count();
+        let optional = |keys: &Keys| {
+            keys.fields
+                .iter()
+                .filter(|field| field.presence != Presence::Required)
+                .count()
+        };
         let objects = forms.written().into_iter().filter_map(|id| match forms.get(id) {
             Form::Object(keys) => Some((optional(keys), id)),
             _ => None,
@@ -89,7 +95,13 @@ impl Shrunk {
         for at in (0..keys.fields.len()).rev() {
             if left > 0 && keys.fields[at].presence != Presence::Required {
                 let field = keys.fields.remove(at);
-                packed.insert(0, Field { presence: Presence::Optional, ..field });
+                packed.insert(
+                    0,
+                    Field {
+                        presence: Presence::Optional,
+                        ..field
+                    },
+                );
                 left -= 1;
             }
         }
@@ -110,7 +122,10 @@ impl Shrunk {
     /// Writes the largest form of a kind as JSON text. The root stays, and what it stands for.
     fn largest(&mut self, forms: &mut Forms, is_wanted: impl Fn(&Form) -> bool) -> bool {
         let root = forms.resolved(forms.root);
-        let candidates = forms.written().into_iter().filter(|&id| id != root && id != forms.root);
+        let candidates = forms
+            .written()
+            .into_iter()
+            .filter(|&id| id != root && id != forms.root);
         let wanted = candidates.filter(|&id| is_wanted(forms.get(id)));
         let Some(largest) = wanted.max_by_key(|&id| weight(forms, id)) else {
             return false;
@@ -122,7 +137,9 @@ impl Shrunk {
     /// Shortens the longest list of constants.
     fn shorten(&mut self, forms: &mut Forms, by: usize, toward: Toward) -> bool {
         let lists = forms.written().into_iter().filter_map(|id| match forms.get(id) {
-            Form::Constants(values) if values.len() > 1 && !values[0].is_boolean() => Some((values.len(), id)),
+            Form::Constants(values) if values.len() > 1 && !values[0].is_boolean() => {
+                Some((values.len(), id))
+            }
             _ => None,
         });
         let Some((_, id)) = lists.max() else {
@@ -135,7 +152,10 @@ impl Shrunk {
         let (effect, message) = match toward {
             Toward::Narrower => {
                 values.truncate(values.len().saturating_sub(by.max(values.len() / 2)).max(1));
-                (Effect::Narrower, "the end of a list of values is left out, since it is longer than the target takes")
+                (
+                    Effect::Narrower,
+                    "the end of a list of values is left out, since it is longer than the target takes",
+                )
             }
             Toward::Wider => {
                 let form = match values.iter().all(Value::is_number) {
@@ -143,7 +163,10 @@ impl Shrunk {
                     false => Form::String(Text::default()),
                 };
                 forms.list[id.index()] = form;
-                (Effect::Wider, "a list of values is not enforced, since it is longer than the target takes")
+                (
+                    Effect::Wider,
+                    "a list of values is not enforced, since it is longer than the target takes",
+                )
             }
         };
         self.losses.push(Loss {
@@ -194,7 +217,15 @@ fn too_deep(forms: &Forms, limit: usize) -> Vec<FormId> {
     let mut deep = Vec::new();
     let mut deepest = vec![0; forms.list.len()];
     let mut path = Vec::new();
-    descend(forms, forms.root, 1 + usize::from(forms.is_wrapped), limit, &mut deepest, &mut path, &mut deep);
+    descend(
+        forms,
+        forms.root,
+        1 + usize::from(forms.is_wrapped),
+        limit,
+        &mut deepest,
+        &mut path,
+        &mut deep,
+    );
     deep.sort();
     deep.dedup();
     deep

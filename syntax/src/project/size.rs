@@ -73,16 +73,22 @@ impl Size {
     pub(super) fn excess(&self, limits: &SizeLimits) -> Option<Excess> {
         let by = |size: usize, limit: Option<usize>| size.checked_sub(limit?).filter(|by| *by > 0);
         let is_large = |&(values, characters): &(usize, usize)| {
-            limits.large_enum.is_some_and(|large| values > large.values && characters > large.characters)
+            limits
+                .large_enum
+                .is_some_and(|large| values > large.values && characters > large.characters)
         };
-        let depth = by(self.depth, limits.depth).and(limits.depth).map(|limit| Excess::Depth { limit });
+        let depth = by(self.depth, limits.depth)
+            .and(limits.depth)
+            .map(|limit| Excess::Depth { limit });
         depth
             .or_else(|| by(self.optional, limits.optional).map(|by| Excess::Optional { by }))
             .or_else(|| by(self.properties, limits.properties).map(|by| Excess::Properties { by }))
             .or_else(|| by(self.unions, limits.unions).map(|by| Excess::Unions { by }))
             .or_else(|| by(self.enum_values, limits.enum_values).map(|by| Excess::EnumValues { by }))
             .or_else(|| self.enums.iter().any(is_large).then_some(Excess::LargeEnum))
-            .or_else(|| by(self.name_characters, limits.name_characters).map(|by| Excess::NameCharacters { by }))
+            .or_else(|| {
+                by(self.name_characters, limits.name_characters).map(|by| Excess::NameCharacters { by })
+            })
     }
 }
 
@@ -96,9 +102,11 @@ impl Excess {
             Excess::Properties { .. } => of("properties", size.properties, limits.properties),
             Excess::Depth { .. } => of("levels of objects", size.depth, limits.depth),
             Excess::EnumValues { .. } => of("values in `enum`s", size.enum_values, limits.enum_values),
-            Excess::NameCharacters { .. } => {
-                of("characters of names and constants", size.name_characters, limits.name_characters)
-            }
+            Excess::NameCharacters { .. } => of(
+                "characters of names and constants",
+                size.name_characters,
+                limits.name_characters,
+            ),
             Excess::Optional { .. } => of("properties that are not required", size.optional, limits.optional),
             Excess::Unions { .. } => of("unions", size.unions, limits.unions),
             Excess::LargeEnum => "an `enum` has too many characters for its number of values".to_owned(),
@@ -117,7 +125,10 @@ fn expanded<'v>(
     let mut open = vec![schema];
     while let Some(next) = open.pop() {
         let Value::Object(map) = next else { continue };
-        let properties = map.get("properties").and_then(Value::as_object).map_or(0, Map::len);
+        let properties = map
+            .get("properties")
+            .and_then(Value::as_object)
+            .map_or(0, Map::len);
         let required = map.get("required").and_then(Value::as_array).map_or(0, Vec::len);
         let is_union = map.contains_key("anyOf") || map.get("type").is_some_and(Value::is_array);
         optional = optional.saturating_add(properties.saturating_sub(required));
@@ -125,7 +136,9 @@ fn expanded<'v>(
         if let Some(Value::String(reference)) = map.get("$ref") {
             if !known.contains_key(&**reference) {
                 known.insert(reference, (0, 0));
-                let target = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer));
+                let target = reference
+                    .strip_prefix('#')
+                    .and_then(|pointer| document.pointer(pointer));
                 let counted = target.map_or((0, 0), |target| expanded(target, document, known));
                 known.insert(reference, counted);
             }
@@ -134,7 +147,8 @@ fn expanded<'v>(
             unions = unions.saturating_add(more_unions);
         }
         let within = schemas_within(map).into_iter();
-        let within = within.filter(|(segment, _)| !segment.starts_with("/$defs/") && !segment.starts_with("/definitions/"));
+        let within = within
+            .filter(|(segment, _)| !segment.starts_with("/$defs/") && !segment.starts_with("/definitions/"));
         open.extend(within.map(|(_, inner)| inner));
     }
     (optional, unions)
@@ -146,7 +160,10 @@ pub(super) fn schemas_within(map: &Map<String, Value>) -> Vec<(String, &Value)> 
     let segment = |name: &str, key: &str| format!("/{name}/{}", crate::schema::escape_segment(key));
     for (name, value) in map {
         match (&**name, value) {
-            ("properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas", Value::Object(inner)) => {
+            (
+                "properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas",
+                Value::Object(inner),
+            ) => {
                 found.extend(inner.iter().map(|(key, schema)| (segment(name, key), schema)));
             }
             ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::Array(list)) => {
@@ -154,8 +171,17 @@ pub(super) fn schemas_within(map: &Map<String, Value>) -> Vec<(String, &Value)> 
                 found.extend(list.map(|(at, schema)| (format!("/{name}/{at}"), schema)));
             }
             (
-                "items" | "additionalProperties" | "additionalItems" | "not" | "if" | "then" | "else" | "contains"
-                | "propertyNames" | "unevaluatedItems" | "unevaluatedProperties",
+                "items"
+                | "additionalProperties"
+                | "additionalItems"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "contains"
+                | "propertyNames"
+                | "unevaluatedItems"
+                | "unevaluatedProperties",
                 Value::Object(_),
             ) => found.push((format!("/{name}"), value)),
             _ => {}
@@ -175,7 +201,9 @@ fn depth<'v>(schema: &'v Value, document: &'v Value, path: &mut HashSet<&'v str>
     }
     let mut below = 0;
     if let Some(Value::String(reference)) = map.get("$ref")
-        && let Some(target) = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer))
+        && let Some(target) = reference
+            .strip_prefix('#')
+            .and_then(|pointer| document.pointer(pointer))
         && path.insert(reference)
     {
         below = depth(target, document, path, level + 1);

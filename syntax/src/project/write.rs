@@ -2,8 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::form::{DefinitionId, Field, Form, FormId, Forms, Items, Keys, Notes, Number, Pattern, Presence, Rest, Text, WRAPPED};
 use super::fit::number_value;
+use super::form::{
+    DefinitionId, Field, Form, FormId, Forms, Items, Keys, Notes, Number, Pattern, Presence, Rest, Text,
+    WRAPPED,
+};
 use super::profile::{Profile, References};
 
 /// What is written.
@@ -82,10 +85,15 @@ fn is_live(forms: &Forms, form: &Form, live: &[bool], reading: Reading) -> bool 
         Form::Array(items) => {
             let reached = usize::try_from(items.min).unwrap_or(usize::MAX);
             let needs_rest = items.min > items.prefix.len() as u64;
-            items.prefix.iter().take(reached).all(|&place| lives(place)) && (!needs_rest || items.rest.is_some_and(lives))
+            items.max.is_none_or(|max| items.min <= max)
+                && items.prefix.iter().take(reached).all(|&place| lives(place))
+                && (!needs_rest || items.rest.is_some_and(lives))
         }
         Form::Object(keys) => {
-            let required = keys.fields.iter().filter(|field| field.presence == Presence::Required);
+            let required = keys
+                .fields
+                .iter()
+                .filter(|field| field.presence == Presence::Required);
             required.into_iter().all(|field| lives(field.form))
         }
     }
@@ -218,7 +226,11 @@ impl Writing<'_> {
     }
 
     fn union(&mut self, parts: &[FormId]) -> Value {
-        let parts: Vec<FormId> = parts.iter().copied().filter(|part| self.live[part.index()]).collect();
+        let parts: Vec<FormId> = parts
+            .iter()
+            .copied()
+            .filter(|part| self.live[part.index()])
+            .collect();
         let schemas: Vec<Value> = parts.into_iter().map(|part| self.schema(part)).collect();
         self.any_of(schemas)
     }
@@ -233,7 +245,8 @@ impl Writing<'_> {
             if types.len() == schemas.len() {
                 return json!({"type": types});
             }
-            let (nulls, others): (Vec<&Value>, Vec<&Value>) = schemas.iter().partition(|schema| is_null(schema));
+            let (nulls, others): (Vec<&Value>, Vec<&Value>) =
+                schemas.iter().partition(|schema| is_null(schema));
             if let (1, [other]) = (nulls.len(), &others[..])
                 && let Some(nullable) = with_null(other)
             {
@@ -255,7 +268,10 @@ impl Writing<'_> {
         };
         let mut kinds: Vec<&str> = values.iter().map(name).collect();
         if kinds.contains(&"number") {
-            kinds.iter_mut().filter(|kind| **kind == "integer").for_each(|kind| *kind = "number");
+            kinds
+                .iter_mut()
+                .filter(|kind| **kind == "integer")
+                .for_each(|kind| *kind = "number");
         }
         kinds.dedup();
         match (&kinds[..], values) {
@@ -269,7 +285,10 @@ impl Writing<'_> {
 
     fn number(&self, number: &Number) -> Value {
         let mut map = Map::new();
-        map.insert("type".to_owned(), if number.is_integer { "integer" } else { "number" }.into());
+        map.insert(
+            "type".to_owned(),
+            if number.is_integer { "integer" } else { "number" }.into(),
+        );
         let ends = [
             (&number.lower, "minimum", "exclusiveMinimum"),
             (&number.upper, "maximum", "exclusiveMaximum"),
@@ -283,7 +302,10 @@ impl Writing<'_> {
         if let Some(step) = &number.step {
             map.insert("multipleOf".to_owned(), number_value(step));
         }
-        let steps = number.not_steps.iter().map(|step| json!({"multipleOf": number_value(step)}));
+        let steps = number
+            .not_steps
+            .iter()
+            .map(|step| json!({"multipleOf": number_value(step)}));
         let mut denied: Vec<Value> = steps.collect();
         if !number.except.is_empty() {
             denied.push(json!({"enum": number.except}));
@@ -316,7 +338,10 @@ impl Writing<'_> {
                 map.insert("pattern".to_owned(), only.as_str().into());
             }
             several => {
-                let all: Vec<Value> = several.iter().map(|pattern| json!({"pattern": pattern})).collect();
+                let all: Vec<Value> = several
+                    .iter()
+                    .map(|pattern| json!({"pattern": pattern}))
+                    .collect();
                 map.insert("allOf".to_owned(), all.into());
             }
         }
@@ -333,10 +358,17 @@ impl Writing<'_> {
         let mut map = Map::new();
         map.insert("type".to_owned(), "array".into());
         let is_live = |id: &FormId| self.live[id.index()];
-        let reached: Vec<FormId> = items.prefix.iter().copied().take_while(|id| is_live(id)).collect();
-        let rest = items.rest.filter(|rest| self.live[rest.index()] && reached.len() == items.prefix.len());
+        let reached: Vec<FormId> = items
+            .prefix
+            .iter()
+            .copied()
+            .take_while(|id| is_live(id))
+            .collect();
+        let rest = items
+            .rest
+            .filter(|rest| self.live[rest.index()] && reached.len() == items.prefix.len());
         let mut max = items.max;
-        if rest.is_none() {
+        if rest.is_none() && max.is_none_or(|max| max > reached.len() as u64) {
             let most = reached.len() as u64;
             max = Some(max.map_or(most, |max| max.min(most)));
         }
@@ -388,7 +420,9 @@ impl Writing<'_> {
         if !required.is_empty() || !self.profile.object.optional {
             map.insert("required".to_owned(), required.into());
         }
-        map.extend(rest.unwrap_or_else(|| Map::from_iter([("additionalProperties".to_owned(), false.into())])));
+        map.extend(
+            rest.unwrap_or_else(|| Map::from_iter([("additionalProperties".to_owned(), false.into())])),
+        );
         if keys.min > 0 {
             map.insert("minProperties".to_owned(), keys.min.into());
         }
@@ -447,7 +481,12 @@ impl Writing<'_> {
     }
 
     /// Returns the keywords for the keys that are no properties, or `None` if there are no such keys.
-    fn rest(&mut self, keys: &Keys, properties: &mut Map<String, Value>, required: &mut Vec<Value>) -> Option<Map<String, Value>> {
+    fn rest(
+        &mut self,
+        keys: &Keys,
+        properties: &mut Map<String, Value>,
+        required: &mut Vec<Value>,
+    ) -> Option<Map<String, Value>> {
         // A property without a value must not come back as another key.
         let is_missing = keys.fields.iter().any(|field| !self.live[field.form.index()]);
         let (classes, others) = match &keys.rest {
@@ -469,7 +508,9 @@ impl Writing<'_> {
         };
         let mut map = Map::new();
         if !classes.is_empty() {
-            let patterns = classes.iter().map(|(pattern, form)| (pattern.clone(), self.value(*form)));
+            let patterns = classes
+                .iter()
+                .map(|(pattern, form)| (pattern.clone(), self.value(*form)));
             let patterns: Map<String, Value> = patterns.collect();
             map.insert("patternProperties".to_owned(), patterns.into());
         }

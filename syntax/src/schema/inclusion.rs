@@ -44,12 +44,22 @@ pub enum Inclusion {
 ///
 /// # Errors
 /// Fails if one of the two does not compile. A limit that their conjunction exceeds is no error.
-pub fn inclusion(inner: &Value, outer: &Value, options: &Options, limits: &Limits) -> Result<Inclusion, CompileError> {
+pub fn inclusion(
+    inner: &Value,
+    outer: &Value,
+    options: &Options,
+    limits: &Limits,
+) -> Result<Inclusion, CompileError> {
     let limits = &*limits.begin();
     limits.cancel.unless(decided(inner, outer, options, limits))
 }
 
-fn decided(inner: &Value, outer: &Value, options: &Options, limits: &Limits) -> Result<Inclusion, CompileError> {
+fn decided(
+    inner: &Value,
+    outer: &Value,
+    options: &Options,
+    limits: &Limits,
+) -> Result<Inclusion, CompileError> {
     let options = Options {
         additional_properties: super::options::AdditionalProperties::Specified,
         ..options.clone()
@@ -83,7 +93,9 @@ fn decided(inner: &Value, outer: &Value, options: &Options, limits: &Limits) -> 
     let is_empty = !forms.is_live(forms.root) || {
         leave_out_empty_numbers(&mut forms);
         leave_out_empty_strings(&mut forms);
-        let goals: Vec<GoalId> = (0..forms.normals.len()).map(|index| GoalId(index as u32)).collect();
+        let goals: Vec<GoalId> = (0..forms.normals.len())
+            .map(|index| GoalId(index as u32))
+            .collect();
         !productive(&forms.normals, &goals, &limits.cancel)[forms.root.index()]
     };
     match is_empty {
@@ -99,7 +111,9 @@ fn identifiers(schema: &Value) -> HashSet<&str> {
     while let Some(next) = open.pop() {
         match next {
             Value::Object(map) => {
-                let names = ["$id", "id"].into_iter().filter_map(|keyword| map.get(keyword)?.as_str());
+                let names = ["$id", "id"]
+                    .into_iter()
+                    .filter_map(|keyword| map.get(keyword)?.as_str());
                 found.extend(names);
                 open.extend(map.values());
             }
@@ -115,7 +129,9 @@ fn leave_out_empty_strings(forms: &mut NormalForms) {
     let NormalForms { normals, texts, .. } = forms;
     for normal in normals {
         let is_empty = |shape: &StringShape| {
-            shape.only.is_none() && !shape.texts.is_empty() && texts.is_surely_empty(&shape.texts, shape.min, shape.max)
+            shape.only.is_none()
+                && !shape.texts.is_empty()
+                && texts.is_surely_empty(&shape.texts, shape.min, shape.max)
         };
         if normal.strings.iter().any(is_empty) {
             Rc::make_mut(normal).strings.retain(|shape| !is_empty(shape));

@@ -168,8 +168,14 @@ impl Texts {
     /// Returns the patterns and formats that these languages come from. Each language belongs to one of them;
     /// where several have it, the one with the most languages takes it.
     pub(crate) fn sources(&self, texts: &[(TextId, bool)]) -> Vec<TextSource<'_>> {
-        let patterns = self.patterns.iter().map(|(pattern, set)| (set, TextSource::Pattern(pattern, set.to_vec())));
-        let formats = self.formats.iter().flat_map(|(name, sets)| sets.iter().map(move |set| (set, name)));
+        let patterns = self
+            .patterns
+            .iter()
+            .map(|(pattern, set)| (set, TextSource::Pattern(pattern, set.to_vec())));
+        let formats = self
+            .formats
+            .iter()
+            .flat_map(|(name, sets)| sets.iter().map(move |set| (set, name)));
         let formats = formats.map(|(set, name)| (set, TextSource::Format(name)));
         let mut known: Vec<(&TextSet, TextSource<'_>)> = patterns.chain(formats).collect();
         known.sort_by(|(left, a), (right, b)| right.len().cmp(&left.len()).then_with(|| a.cmp(b)));
@@ -187,7 +193,8 @@ impl Texts {
     /// Returns the languages of a format that has been used.
     pub(crate) fn format_texts(&self, name: &str) -> Vec<(TextId, bool)> {
         let sets = self.formats.get(name);
-        sets.and_then(|sets| sets.first()).map_or_else(Vec::new, |set| set.to_vec())
+        sets.and_then(|sets| sets.first())
+            .map_or_else(Vec::new, |set| set.to_vec())
     }
 
     pub(crate) fn text(&self, id: TextId) -> &Text {

@@ -9,7 +9,8 @@ use super::{Fitting, Recoded};
 impl Fitting<'_> {
     pub(super) fn array(&mut self, array: &Array, goal: GoalId) -> Option<Form> {
         if !array.demands.is_empty() {
-            self.lose(goal, &["contains"], "`contains` is not enforced").then_some(())?;
+            self.lose(goal, &["contains"], "`contains` is not enforced")
+                .then_some(())?;
         }
         let mut items = self.items(array, goal);
         if array.unique.is_some() || !array.taken.is_empty() {
@@ -28,7 +29,9 @@ impl Fitting<'_> {
 
     /// Returns the items of an array, as JSON Schema has them.
     fn items(&mut self, array: &Array, goal: GoalId) -> Items {
-        let reached = array.max.map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
+        let reached = array
+            .max
+            .map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
         let places: Vec<&Vec<Way>> = array.prefix.iter().take(reached).collect();
         let prefix: Vec<FormId> = places.into_iter().map(|ways| self.item(ways, goal)).collect();
         let distinct = array.distinct.iter().map(|&goal| Way { goal, meets: 0 });
@@ -44,7 +47,10 @@ impl Fitting<'_> {
             rest,
         };
         // A prefix whose places are all like the rest is none.
-        if items.rest.is_some_and(|rest| items.prefix.iter().all(|&place| self.is_same(place, rest))) {
+        if items
+            .rest
+            .is_some_and(|rest| items.prefix.iter().all(|&place| self.is_same(place, rest)))
+        {
             items.prefix.clear();
         }
         items
@@ -53,7 +59,9 @@ impl Fitting<'_> {
     /// Returns the form of an item. Any item stays any item, so that the array may leave it out.
     fn item(&mut self, ways: &[Way], goal: GoalId) -> FormId {
         match ways {
-            [way] if self.is_any_goal(way.goal) && self.profile.any => self.forms.add(Form::Any, Notes::default()),
+            [way] if self.is_any_goal(way.goal) && self.profile.any => {
+                self.forms.add(Form::Any, Notes::default())
+            }
             _ => self.ways(ways, goal),
         }
     }
@@ -84,7 +92,12 @@ impl Fitting<'_> {
             items.rest = Some(only);
             return Some(());
         }
-        self.lose(goal, &["prefixItems", "items"], "which item stands at which place is not enforced").then_some(())?;
+        self.lose(
+            goal,
+            &["prefixItems", "items"],
+            "which item stands at which place is not enforced",
+        )
+        .then_some(())?;
         items.rest = Some(self.forms.add(Form::Union(places), Notes::default()));
         Some(())
     }
@@ -93,23 +106,38 @@ impl Fitting<'_> {
     fn counts(&mut self, items: &mut Items, goal: GoalId) -> Option<()> {
         if let Some(least) = self.profile.array.least.filter(|least| items.min > *least) {
             let message = format!("`minItems` is enforced up to {least}");
-            self.lose(goal, &["minItems", "prefixItems", "contains"], &message).then_some(())?;
+            self.lose(goal, &["minItems", "prefixItems", "contains"], &message)
+                .then_some(())?;
             items.min = least;
         }
         if !self.takes_counts(items.min, items.max) {
-            self.lose(goal, &["maxItems", "minItems"], "counts beyond what the target takes are not enforced").then_some(())?;
+            self.lose(
+                goal,
+                &["maxItems", "minItems"],
+                "counts beyond what the target takes are not enforced",
+            )
+            .then_some(())?;
             let most = self.profile.limits.counts.unwrap_or(u64::MAX);
             items.min = items.min.min(most);
             items.max = items.max.filter(|max| *max <= most);
         }
         if items.max.is_some() && !self.profile.array.most {
-            self.lose(goal, &["maxItems", "prefixItems", "items"], "`maxItems` is not enforced").then_some(())?;
+            self.lose(
+                goal,
+                &["maxItems", "prefixItems", "items"],
+                "`maxItems` is not enforced",
+            )
+            .then_some(())?;
             items.max = None;
-            // The target needs some schema for the items that there are not.
-            if items.rest.is_none() {
-                self.recode(goal, Recoded::Text, "items that cannot be there are strings that hold JSON text");
-                items.rest = Some(self.any_text());
-            }
+        }
+        // Such targets need a schema even for the items that there are not.
+        if items.rest.is_none() && items.prefix.is_empty() && !self.profile.any {
+            self.recode(
+                goal,
+                Recoded::Text,
+                "items that cannot be there are strings that hold JSON text",
+            );
+            items.rest = Some(self.any_text());
         }
         Some(())
     }

@@ -30,8 +30,12 @@ impl Fitting<'_> {
                 return None;
             }
             match keyword {
-                "exclusiveMinimum" => self.without_exclusive(&mut number.lower, number.is_integer, NumberKeyword::Minimum),
-                "exclusiveMaximum" => self.without_exclusive(&mut number.upper, number.is_integer, NumberKeyword::Maximum),
+                "exclusiveMinimum" => {
+                    self.without_exclusive(&mut number.lower, number.is_integer, NumberKeyword::Minimum)
+                }
+                "exclusiveMaximum" => {
+                    self.without_exclusive(&mut number.upper, number.is_integer, NumberKeyword::Maximum)
+                }
                 "minimum" => number.lower = None,
                 "maximum" => number.upper = None,
                 "multipleOf" => number.step = None,
@@ -62,8 +66,20 @@ impl Fitting<'_> {
 
     /// Returns the keywords that a number would need and the target does not take.
     fn missing(&self, number: &Number, shape: &NumberShape) -> Vec<&'static str> {
-        let lower = |exclusive| if exclusive { NumberKeyword::ExclusiveMinimum } else { NumberKeyword::Minimum };
-        let upper = |exclusive| if exclusive { NumberKeyword::ExclusiveMaximum } else { NumberKeyword::Maximum };
+        let lower = |exclusive| {
+            if exclusive {
+                NumberKeyword::ExclusiveMinimum
+            } else {
+                NumberKeyword::Minimum
+            }
+        };
+        let upper = |exclusive| {
+            if exclusive {
+                NumberKeyword::ExclusiveMaximum
+            } else {
+                NumberKeyword::Maximum
+            }
+        };
         let needed = [
             number.lower.as_ref().map(|end| lower(end.is_exclusive)),
             number.upper.as_ref().map(|end| upper(end.is_exclusive)),
@@ -93,8 +109,14 @@ fn whole(shape: &NumberShape) -> Number {
     let end = |bound: &Bound, round: fn(&Decimal, bool) -> Option<i128>| {
         let rounded = is_integer.then(|| round(&bound.value, bound.exclusive)).flatten();
         match rounded.and_then(|value| Decimal::parse(&value.to_string())) {
-            Some(value) => End { value, is_exclusive: false },
-            None => End { value: bound.value.clone(), is_exclusive: bound.exclusive },
+            Some(value) => End {
+                value,
+                is_exclusive: false,
+            },
+            None => End {
+                value: bound.value.clone(),
+                is_exclusive: bound.exclusive,
+            },
         }
     };
     Number {
@@ -112,7 +134,13 @@ fn listed(shape: &NumberShape) -> Option<Vec<Value>> {
     let step = shape.step.as_ref().filter(|step| step.is_integer())?;
     let (lower, upper) = (shape.lower.as_ref()?, shape.upper.as_ref()?);
     let values = step.multiples_between(&lower.value, &upper.value, MOST_LISTED)?;
-    Some(values.iter().filter(|value| shape.contains(value)).map(number_value).collect())
+    Some(
+        values
+            .iter()
+            .filter(|value| shape.contains(value))
+            .map(number_value)
+            .collect(),
+    )
 }
 
 /// Returns a number as JSON, with all its digits.

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use crate::project::Toward;
 use crate::project::form::{Field, Form, FormId, Items, Keys, Notes, Presence, Rest, Text};
 use crate::project::loss::{Effect, Loss};
 use crate::project::profile::RestRule;
-use crate::project::Toward;
 use crate::schema::{AdditionalClass, Array, GoalId, Object, StringShape};
 
 use super::{Fitting, Recoded};
@@ -14,7 +14,12 @@ impl Fitting<'_> {
     pub(super) fn object(&mut self, object: &Object, goal: GoalId) -> Option<Form> {
         if object.demands > 0 {
             let keywords = ["minProperties", "propertyNames", "not", "dependentSchemas"];
-            self.lose(goal, &keywords, "that some key without a name must be there is not enforced").then_some(())?;
+            self.lose(
+                goal,
+                &keywords,
+                "that some key without a name must be there is not enforced",
+            )
+            .then_some(())?;
         }
         let mut keys = Keys {
             fields: Vec::new(),
@@ -53,8 +58,14 @@ impl Fitting<'_> {
             return Some(true);
         }
         let message = match self.toward {
-            Toward::Wider => format!("that the key {} is not allowed is not enforced", Value::from(name)),
-            Toward::Narrower => format!("keys that are not listed are not allowed, so that {} is not", Value::from(name)),
+            Toward::Wider => format!(
+                "that the key {} is not allowed is not enforced",
+                Value::from(name)
+            ),
+            Toward::Narrower => format!(
+                "keys that are not listed are not allowed, so that {} is not",
+                Value::from(name)
+            ),
         };
         Some(self.lose(goal, &["properties", "not"], &message))
     }
@@ -78,7 +89,11 @@ impl Fitting<'_> {
                 Presence::NullForBoth
             }
             false => {
-                self.recode(goal, Recoded::Shape, "properties that may be absent are always there, as null where they are absent");
+                self.recode(
+                    goal,
+                    Recoded::Shape,
+                    "properties that may be absent are always there, as null where they are absent",
+                );
                 Presence::NullIfAbsent
             }
         }
@@ -114,7 +129,11 @@ impl Fitting<'_> {
             return true;
         }
         if self.toward == Toward::Narrower {
-            self.lose(goal, &["additionalProperties", "patternProperties", "propertyNames"], "keys that are not listed are not allowed");
+            self.lose(
+                goal,
+                &["additionalProperties", "patternProperties", "propertyNames"],
+                "keys that are not listed are not allowed",
+            );
             return true;
         }
         if is_alone && is_plain && self.is_any_rest(&object.additional[0]) {
@@ -124,18 +143,29 @@ impl Fitting<'_> {
             let keywords = ["patternProperties", "propertyNames", "additionalProperties"];
             self.lose(goal, &keywords, "which keys have which values is not enforced");
         }
-        self.recode(goal, Recoded::Shape, "keys that are not listed are written as a list of objects with `key` and `value`");
+        self.recode(
+            goal,
+            Recoded::Shape,
+            "keys that are not listed are written as a list of objects with `key` and `value`",
+        );
         keys.rest = self.pairs(object, keys, goal);
         true
     }
 
     /// Returns the form of any object, as its JSON text.
     fn free_form(&mut self, goal: GoalId) -> Form {
-        self.recode(goal, Recoded::Text, "any object is written as a string that holds its JSON text");
+        self.recode(
+            goal,
+            Recoded::Text,
+            "any object is written as a string that holds its JSON text",
+        );
         let any = self.forms.add(Form::Any, Notes::default());
         let keys = Keys {
             fields: Vec::new(),
-            rest: Rest::Open { classes: Vec::new(), others: Some(any) },
+            rest: Rest::Open {
+                classes: Vec::new(),
+                others: Some(any),
+            },
             packed: None,
             min: 0,
             max: None,
@@ -155,28 +185,53 @@ impl Fitting<'_> {
                 true => self.forms.add(Form::Any, Notes::default()),
                 false => self.ways(&class.ways, goal),
             };
-            let affirmed: Vec<_> = class.key.texts.iter().filter(|(_, sign)| *sign).copied().collect();
+            let affirmed: Vec<_> = class
+                .key
+                .texts
+                .iter()
+                .filter(|(_, sign)| *sign)
+                .copied()
+                .collect();
             match (affirmed.len(), class.key.min > 0 || class.key.max.is_some()) {
                 (0, false) => others = Some(value),
                 // Keys that match two patterns follow from the two.
                 (2.., false) if by_pattern.len() > 1 => {}
                 _ => {
-                    let shape = StringShape { texts: affirmed, except: Vec::new(), ..class.key.clone() };
+                    let shape = StringShape {
+                        texts: affirmed,
+                        except: Vec::new(),
+                        ..class.key.clone()
+                    };
                     match self.string(&shape, goal) {
-                        Some(Form::String(Text { patterns, format: None, min, max, .. })) if patterns.len() <= 1 => {
+                        Some(Form::String(Text {
+                            patterns,
+                            format: None,
+                            min,
+                            max,
+                            ..
+                        })) if patterns.len() <= 1 => {
                             let pattern = patterns.into_iter().next().map(|pattern| pattern.meant);
-                            let lengths = (min > 0 || max.is_some()).then(|| self.length_pattern(min, max)).flatten();
+                            let lengths = (min > 0 || max.is_some())
+                                .then(|| self.length_pattern(min, max))
+                                .flatten();
                             by_pattern.push((pattern.or(lengths).unwrap_or_default(), value));
                         }
                         _ => {
-                            self.lose(goal, &["patternProperties", "propertyNames"], "the names of keys are not enforced");
+                            self.lose(
+                                goal,
+                                &["patternProperties", "propertyNames"],
+                                "the names of keys are not enforced",
+                            );
                             others = Some(value);
                         }
                     }
                 }
             }
         }
-        Rest::Open { classes: by_pattern, others }
+        Rest::Open {
+            classes: by_pattern,
+            others,
+        }
     }
 
     fn length_pattern(&self, min: u64, max: Option<u64>) -> Option<String> {
@@ -189,12 +244,28 @@ impl Fitting<'_> {
         let (mut entries, mut classes) = (Vec::new(), Vec::new());
         for class in &object.additional {
             let value = self.ways(&class.ways, goal);
-            let affirmed: Vec<_> = class.key.texts.iter().filter(|(_, sign)| *sign).copied().collect();
-            let shape = StringShape { texts: affirmed, except: Vec::new(), ..class.key.clone() };
-            let Some(key) = self.string(&shape, goal) else { continue };
+            let affirmed: Vec<_> = class
+                .key
+                .texts
+                .iter()
+                .filter(|(_, sign)| *sign)
+                .copied()
+                .collect();
+            let shape = StringShape {
+                texts: affirmed,
+                except: Vec::new(),
+                ..class.key.clone()
+            };
+            let Some(key) = self.string(&shape, goal) else {
+                continue;
+            };
             classes.push((key_pattern(&key), value));
             let key = self.forms.add(key, Notes::default());
-            let field = |name: &str, form| Field { name: name.to_owned(), form, presence: Presence::Required };
+            let field = |name: &str, form| Field {
+                name: name.to_owned(),
+                form,
+                presence: Presence::Required,
+            };
             let entry = Form::Object(Keys {
                 fields: vec![field("key", key), field("value", value)],
                 rest: Rest::Closed,
@@ -208,15 +279,29 @@ impl Fitting<'_> {
             [only] => only,
             _ => self.forms.add(Form::Union(entries), Notes::default()),
         };
-        let list = Items { prefix: Vec::new(), rest: Some(entry), min: 0, max: None, is_unique: false };
+        let list = Items {
+            prefix: Vec::new(),
+            rest: Some(entry),
+            min: 0,
+            max: None,
+            is_unique: false,
+        };
         let list = self.forms.add(Form::Array(list), Notes::default());
         let field = keys.free_name("additional_properties");
-        Rest::Pairs { field, entries: list, classes }
+        Rest::Pairs {
+            field,
+            entries: list,
+            classes,
+        }
     }
 
     /// Leaves the counts of keys that the target takes, or that follow from the rest.
     fn key_counts(&mut self, keys: &mut Keys, goal: GoalId) -> Option<()> {
-        let required = keys.fields.iter().filter(|field| field.presence == Presence::Required).count() as u64;
+        let required = keys
+            .fields
+            .iter()
+            .filter(|field| field.presence == Presence::Required)
+            .count() as u64;
         let is_closed = keys.rest == Rest::Closed;
         if keys.min <= required {
             keys.min = 0;
@@ -227,10 +312,14 @@ impl Fitting<'_> {
         if self.profile.object.counts {
             return Some(());
         }
-        for (there, keyword) in [(keys.min > 0, "minProperties"), (keys.max.is_some(), "maxProperties")] {
+        for (there, keyword) in [
+            (keys.min > 0, "minProperties"),
+            (keys.max.is_some(), "maxProperties"),
+        ] {
             if there {
                 let message = format!("`{keyword}` is not enforced");
-                self.lose(goal, &[keyword, "properties"], &message).then_some(())?;
+                self.lose(goal, &[keyword, "properties"], &message)
+                    .then_some(())?;
             }
         }
         (keys.min, keys.max) = (0, None);
@@ -239,12 +328,16 @@ impl Fitting<'_> {
 
     pub(super) fn is_any_array(&self, array: &Array) -> bool {
         let is_any = matches!(&array.additional[..], [way] if self.is_any_goal(way.goal));
-        let plain = Array { additional: array.additional.clone(), ..Array::default() };
+        let plain = Array {
+            additional: array.additional.clone(),
+            ..Array::default()
+        };
         is_any && *array == plain
     }
 
     pub(super) fn is_any_object(&self, object: &Object) -> bool {
-        let is_any = matches!(&object.additional[..], [class] if class.key.is_any() && self.is_any_rest(class));
+        let is_any =
+            matches!(&object.additional[..], [class] if class.key.is_any() && self.is_any_rest(class));
         let is_free = object.properties.is_empty() && object.demands == 0;
         is_any && is_free && object.min == 0 && object.max.is_none()
     }
@@ -258,4 +351,3 @@ fn key_pattern(key: &Form) -> Option<String> {
     let pattern = text.patterns.first().map(|pattern| pattern.meant.clone());
     pattern.or_else(|| text.lengths.clone())
 }
-

@@ -60,7 +60,9 @@ impl Fitting<'_> {
                 TextSource::Format(name) if text.format.is_none() && self.takes_format(name) => {
                     text.format = Some(name.to_owned());
                 }
-                TextSource::Format(name) => wanted.push(self.printed(&texts.format_texts(name), "format", name)),
+                TextSource::Format(name) => {
+                    wanted.push(self.printed(&texts.format_texts(name), "format", name))
+                }
                 TextSource::Pattern(pattern, ids) => {
                     let mut one = self.printed(&ids, "pattern", pattern);
                     let rules = self.profile.string.pattern.as_ref();
@@ -70,7 +72,8 @@ impl Fitting<'_> {
                     wanted.push(one);
                 }
                 TextSource::Other(id, sign) => {
-                    let mut one = self.printed(&[(id, true)], "pattern", "what follows from several keywords");
+                    let mut one =
+                        self.printed(&[(id, true)], "pattern", "what follows from several keywords");
                     one.is_affirmed = sign;
                     wanted.push(one);
                 }
@@ -112,14 +115,20 @@ impl Fitting<'_> {
         let ([only], None, Some(rules)) = (wanted, &text.format, &self.profile.string.pattern) else {
             return false;
         };
-        let Some(id) = only.language.filter(|_| only.is_affirmed && !self.takes_lengths_beside(true)) else {
+        let Some(id) = only
+            .language
+            .filter(|_| only.is_affirmed && !self.takes_lengths_beside(true))
+        else {
             return false;
         };
-        let Some((unit, min, max)) = characters(self.normal.texts.text(id)).filter(|_| has_lengths(shape)) else {
+        let Some((unit, min, max)) = characters(self.normal.texts.text(id)).filter(|_| has_lengths(shape))
+        else {
             return false;
         };
         let most = [max, shape.max].into_iter().flatten().min();
-        match both(rules, |rules| pattern::printed_units(unit, min.max(shape.min), most, rules)) {
+        match both(rules, |rules| {
+            pattern::printed_units(unit, min.max(shape.min), most, rules)
+        }) {
             Some(printed) => {
                 only.text = Some(printed);
                 true
@@ -147,7 +156,12 @@ impl Fitting<'_> {
                         "format" => format!("the format `{}` is not enforced", one.shown),
                         _ => format!("the pattern `{}` is not enforced", one.shown),
                     };
-                    self.lose(goal, &[one.keyword, "propertyNames", "patternProperties"], &message).then_some(())?;
+                    self.lose(
+                        goal,
+                        &[one.keyword, "propertyNames", "patternProperties"],
+                        &message,
+                    )
+                    .then_some(())?;
                 }
             }
         }
@@ -179,7 +193,8 @@ impl Fitting<'_> {
         }
         for (there, keyword) in [(shape.min > 0, "minLength"), (shape.max.is_some(), "maxLength")] {
             if there {
-                self.lose(goal, &[keyword], &format!("`{keyword}` is not enforced")).then_some(())?;
+                self.lose(goal, &[keyword], &format!("`{keyword}` is not enforced"))
+                    .then_some(())?;
             }
         }
         Some(())
