@@ -15,6 +15,7 @@
 
 mod compile;
 pub mod repair;
+pub mod verdict;
 
 pub use compile::{Compiler, Options, Source, compile};
 #[doc(inline)]

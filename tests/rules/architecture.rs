@@ -25,7 +25,7 @@ const LIBRARY: [(&str, &[&str]); 4] = [
 /// its crate or another.
 ///
 /// Every module may name `error` and `limits`. The order is that of the pipeline.
-const LAYERS: [(&str, &[&str]); 22] = [
+const LAYERS: [(&str, &[&str]); 23] = [
     ("error", &[]),
     ("limits", &[]),
     // The cost of a query to a grammar; it is also counted where the grammar computes the length of a loop.
@@ -59,6 +59,8 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ("monitor", &["vocab", "law", "draft", "verify", "matcher"]),
     // Outside the main flow: the nearest valid text.
     ("repair", &["pushdown", "language", "matcher"]),
+    // Outside the main flow, too: whether a given text belongs, and where it leaves the language.
+    ("verdict", &["matcher"]),
     (
         "compile",
         &[
