@@ -85,7 +85,26 @@ impl Options {
             ..Options::default()
         }
     }
+
+    /// Returns the options for judging texts of other writers: every spelling of a value counts, not only the
+    /// one that a model would write, and objects are as open as their schemas say.
+    ///
+    /// The limits are higher than usual: a character has up to twelve states in all its spellings, where it
+    /// has one or two in its own.
+    pub fn for_judging() -> Options {
+        let mut options = Options::default();
+        options.schema.escapes = regex::Escapes::Any;
+        let limits = &mut options.limits;
+        limits.regular_states *= SPELLINGS;
+        limits.regular_bytes *= SPELLINGS;
+        limits.rule_states *= SPELLINGS;
+        limits.compile_bytes *= SPELLINGS;
+        options
+    }
 }
+
+/// The factor by which a schema may need more room if every spelling of its characters counts.
+const SPELLINGS: usize = 8;
 
 /// Compiles sources for one vocabulary. Cloning is cheap; the grammars of one compiler share everything that
 /// does not depend on a grammar.

@@ -17,6 +17,7 @@ mod compile;
 mod drawn;
 mod receive;
 pub mod repair;
+pub mod verdict;
 
 pub use compile::{Compiler, Options, Source, compile};
 #[doc(inline)]

@@ -9,6 +9,7 @@
 //! ```
 
 use clap::ArgGroup;
+use lexiform::verdict::{Expected, Verdict, after};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, State};
 use serde_json::{Value, json};
@@ -21,8 +22,7 @@ use crate::shown::output::Output;
 use crate::shown::paint::dim;
 use crate::shown::problems;
 use crate::tokens::quoted;
-use crate::verdict::expected::Expected;
-use crate::verdict::{Verdict, after};
+use crate::verdict;
 
 /// The arguments of `lexiform mask`.
 #[derive(Debug, clap::Args)]
@@ -92,14 +92,14 @@ pub fn run(args: Args) -> Outcome {
 }
 
 fn leaves(prefix: &[u8], verdict: &Verdict) -> Failure {
-    let (reason, excerpt) = (verdict.reason(prefix), verdict.excerpt(prefix));
+    let (reason, excerpt) = (verdict.reason(prefix), verdict::wrong_line(verdict, prefix));
     let text = format!("the prefix leaves the language: {reason}\n{excerpt}");
     let text = text.trim_end().to_owned();
     match verdict {
         Verdict::Undecided { .. } => Failure::Unable(text),
         verdict => Failure::No {
             text,
-            json: verdict.json(prefix),
+            json: verdict::as_json(verdict, prefix),
         },
     }
 }

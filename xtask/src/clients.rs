@@ -76,8 +76,9 @@ fn unittest(environment: &Path, tests: &Path, port: u16) -> Result<Tally, Failur
     Ok(of_unittest(&output, finished_well))
 }
 
-/// Installs the packages of the lock file, unless they are already there.
-fn prepare_node(folder: &Path) -> Result<(), String> {
+/// Installs the packages of the lock file, unless they are already there. The error is the reason why they
+/// are not.
+pub(crate) fn prepare_node(folder: &Path) -> Result<(), String> {
     let lock = fs::read_to_string(folder.join("package-lock.json")).map_err(|error| error.to_string())?;
     let stamp = folder.join("node_modules/.lock");
     if fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == lock) {

@@ -42,6 +42,11 @@ const GROUPS: [TopicGroup; 4] = [
                 "wheel\n\nThe wheel is in target/wheels.",
             ),
             topic(
+                "npm",
+                "build the package for Node",
+                "npm\n\nThe package is in target/npm.",
+            ),
+            topic(
                 "container",
                 "build and try the image",
                 "container\n\nBuilds the image of deploy/Containerfile with buildah, starts it, and asks its model a question.",
@@ -59,8 +64,8 @@ const GROUPS: [TopicGroup; 4] = [
             topic(
                 "test",
                 "every test",
-                "test [clients | python]\n\nRuns every test of the workspace, those with clients and those of Python too. `clients` and \
-                 `python` run these alone.",
+                "test [clients | python | node]\n\nRuns every test of the workspace, those with clients and those of Python and Node too. \
+                 `clients`, `python` and `node` run these alone.",
             ),
             topic(
                 "check",

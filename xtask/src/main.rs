@@ -50,6 +50,7 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "test" => match rest.split_first() {
             Some((part, more)) if part == "clients" => no_arguments(more).and_then(|()| test::clients()),
             Some((part, more)) if part == "python" => no_arguments(more).and_then(|()| test::of_python()),
+            Some((part, more)) if part == "node" => no_arguments(more).and_then(|()| test::of_node()),
             _ => no_arguments(rest).and_then(|()| test::run()),
         },
         "plugins" => no_arguments(rest).and_then(|()| test::of_plugins()),
@@ -68,6 +69,7 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "soak" => soak::run(rest),
         "docs" => no_arguments(rest).and_then(|()| check::docs::run()),
         "wheel" => no_arguments(rest).and_then(|()| test::python::wheel()),
+        "npm" => no_arguments(rest).and_then(|()| test::node::pack()),
         "container" => no_arguments(rest).and_then(|()| container::run()),
         "loom" => no_arguments(rest).and_then(|()| check::loom::run()),
         "setup" => setup::run(rest),

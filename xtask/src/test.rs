@@ -1,7 +1,8 @@
 //! `cargo xtask test`: runs every test, and prints one closing line that counts them. `cargo xtask test
 //! clients` runs only the tests with third-party programs; `cargo xtask test python` only those of the Python
-//! package.
+//! package, and `cargo xtask test node` those of the package for Node.
 
+pub(crate) mod node;
 pub(crate) mod plugins;
 pub(crate) mod programs;
 pub(crate) mod python;
@@ -21,6 +22,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     tally += programs::test()?;
     tally += clients::run()?;
     tally += python::test()?;
+    tally += node::test()?;
     Ok(tally.close())
 }
 
@@ -33,6 +35,11 @@ pub(crate) fn clients() -> Result<ExitCode, Failure> {
 /// Runs only the tests of the Python package.
 pub(crate) fn of_python() -> Result<ExitCode, Failure> {
     Ok(python::test()?.close())
+}
+
+/// Runs only the tests of the package for Node.
+pub(crate) fn of_node() -> Result<ExitCode, Failure> {
+    Ok(node::test()?.close())
 }
 
 /// Runs only the tests of the plugins for engines, which are no part of the others: they fetch whole engines.

@@ -1,6 +1,7 @@
 //! The texts of a check with their verdicts.
 
 use lexiform::Grammar;
+use lexiform::verdict::{Unwritten, Verdict, judge, pointer};
 use serde_json::{Value, json};
 
 use crate::failure::{Code, Failure};
@@ -9,9 +10,7 @@ use crate::input::source::Loaded;
 use crate::input::texts::Text;
 use crate::shown::output;
 use crate::shown::paint::{bad, good, note};
-use crate::verdict::pointer::pointer;
-use crate::verdict::value::Unwritten;
-use crate::verdict::{Verdict, judge};
+use crate::verdict;
 
 /// The rules by which the texts of a check are judged.
 pub(super) struct Judge<'a> {
@@ -70,7 +69,7 @@ impl Told {
     fn text(&self) -> String {
         let mut text = told(&self.name, &self.bytes, &self.verdict, self.pointer.as_deref());
         if let (Some(unwritten), false) = (self.unwritten, self.verdict.belongs()) {
-            let reason = unwritten.in_words();
+            let reason = verdict::in_words(unwritten);
             text += &format!(
                 "  {} the JSON value is allowed; only this spelling is never written ({reason})\n",
                 note("note:")
@@ -220,10 +219,10 @@ fn told(name: &str, bytes: &[u8], verdict: &Verdict, pointer: Option<&str>) -> S
         Verdict::Undecided { .. } => format!(
             "{name}: {}\n{}",
             bad(verdict.reason(bytes)),
-            verdict.excerpt(bytes)
+            verdict::wrong_line(verdict, bytes)
         ),
         _ => {
-            let (reason, excerpt) = (verdict.reason(bytes), verdict.excerpt(bytes));
+            let (reason, excerpt) = (verdict.reason(bytes), verdict::wrong_line(verdict, bytes));
             let place = pointer.filter(|pointer| !pointer.is_empty());
             let place = place.map_or(String::new(), |pointer| format!("in {pointer}, "));
             format!("{name}: {}: {place}{reason}\n{excerpt}", bad("does not belong"))
@@ -233,5 +232,5 @@ fn told(name: &str, bytes: &[u8], verdict: &Verdict, pointer: Option<&str>) -> S
 
 fn object(name: &str, bytes: &[u8], verdict: &Verdict) -> Value {
     let belongs = (!matches!(verdict, Verdict::Undecided { .. })).then(|| verdict.belongs());
-    json!({"name": name, "belongs": belongs, "problem": verdict.json(bytes)})
+    json!({"name": name, "belongs": belongs, "problem": verdict::as_json(verdict, bytes)})
 }

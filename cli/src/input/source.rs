@@ -17,7 +17,6 @@ use lexiform::grammar::{GrammarOptions, Notation};
 use lexiform::vocab::Vocabulary;
 use lexiform::{Compiler, Source};
 use lexiform_syntax::regex;
-use lexiform_syntax::regex::Escapes;
 use lexiform_syntax::{notation, schema};
 
 use crate::failure::{Failure, read_text};
@@ -190,9 +189,6 @@ pub enum Whitespace {
     Compact,
 }
 
-/// The factor by which a schema may need more room if every spelling of its characters counts.
-const SPELLINGS: usize = 8;
-
 impl Meaning {
     /// Returns the options of a compile. Choices that were not made follow the specification.
     pub fn options(&self) -> lexiform::Options {
@@ -229,15 +225,11 @@ impl Meaning {
     /// Returns the options for judging texts of other writers: every spelling of a character counts, not only
     /// the one that Lexiform would write.
     pub fn options_for_judging(&self) -> lexiform::Options {
-        let mut options = self.options();
-        options.schema.escapes = Escapes::Any;
-        // A character has up to twelve states in all its spellings, where it has one or two in its own.
-        let limits = &mut options.limits;
-        limits.regular_states *= SPELLINGS;
-        limits.regular_bytes *= SPELLINGS;
-        limits.rule_states *= SPELLINGS;
-        limits.compile_bytes *= SPELLINGS;
-        options
+        let usual = lexiform::Options::for_judging();
+        lexiform::Options {
+            limits: usual.limits,
+            ..self.over(usual.schema)
+        }
     }
 }
 

@@ -116,6 +116,8 @@ fn every_block_has_a_language() {
                 "console",
                 "rust",
                 "python",
+                // Run by `bindings/node/tests/documents.test.js`.
+                "js",
                 // Compiled and run by `bindings/c/tests/programs.rs`.
                 "c",
                 "toml",

@@ -3,6 +3,7 @@
 //! This is a scanner, not a parser: it knows comments, strings and braces, which is all that the rules ask
 //! about.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// One file of the workspace.
@@ -54,7 +55,8 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
     };
     for entry in entries.flatten() {
         let path = entry.path();
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+        let is_ours = |name: &OsStr| name != "target" && name != "node_modules";
+        if path.is_dir() && path.file_name().is_some_and(is_ours) {
             collect(&path, paths);
         } else if path.extension().is_some_and(|it| it == "rs") {
             paths.push(path);

@@ -13,12 +13,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// The packages and features of the single build. maturin builds the wheel, and the models of the lock-free
-/// tables run only under loom (`cargo xtask loom`).
-pub(crate) const BUILT: [&str; 7] = [
+/// The packages and features of the single build. maturin builds the wheel, `node.rs` what Node loads, and
+/// the models of the lock-free tables run only under loom (`cargo xtask loom`).
+pub(crate) const BUILT: [&str; 9] = [
     "--workspace",
     "--exclude",
     "lexiform-python",
+    "--exclude",
+    "lexiform-node",
     "--exclude",
     "lexiform-interning",
     "--features",

@@ -7,7 +7,7 @@ use super::item::{Arm, Item, Verdict};
 use super::record::{Answer, Outcome, Record};
 use crate::eval::figures::Reasons;
 use crate::report::{Table, count};
-use crate::verdict::twice;
+use lexiform::verdict::find_twice;
 
 /// The sums over the records of an arm.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ impl Tally {
                 if !is_valid && !answer.is_truncated() {
                     self.reasons.count(&judged.reason);
                 }
-                let is_twice = is_valid && twice::find(answer.text.as_bytes()).is_some();
+                let is_twice = is_valid && find_twice(answer.text.as_bytes()).is_some();
                 self.keys_twice += u64::from(is_twice);
                 self.add_answer(answer);
             }

@@ -69,7 +69,7 @@ impl Task {
     pub(crate) fn judge(&self, text: &str) -> Judgement {
         let is_valid = self.validator.as_ref().map(|validator| {
             let whole = serde_json::from_str::<Value>(text).ok();
-            let twice = || crate::verdict::twice::find(text.as_bytes()).is_some();
+            let twice = || lexiform::verdict::find_twice(text.as_bytes()).is_some();
             whole.is_some_and(|value| !has_absurd_number(&value) && validator.is_valid(&value) && !twice())
         });
         let text = reading::after_thoughts(text);

@@ -8,11 +8,10 @@
 //! A model that is free to write prose would otherwise be judged by its habits and not by its answer. The
 //! same reading applies to every way of asking.
 
+use lexiform::verdict::{find_twice, pointer};
 use serde_json::{Deserializer, Value};
 
 use super::decimal::{Decimal, first_in, last_in};
-use crate::verdict::pointer::pointer;
-use crate::verdict::twice;
 
 /// The type of JSON value that a task asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +64,7 @@ pub(super) fn last_json(text: &str, shape: Shape) -> Option<Json> {
     }
     let (value, range) = last?;
     let spelled = text[range].as_bytes();
-    let twice = twice::find(spelled).map(|it| (pointer(spelled, it.offset), it.key));
+    let twice = find_twice(spelled).map(|it| (pointer(spelled, it.offset), it.key));
     let is_whole = spelled.len() == text.trim().len();
     Some(Json {
         value,

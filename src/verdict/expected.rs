@@ -1,6 +1,6 @@
 //! Describes in words what may come next.
 
-use lexiform::{Grammar, State};
+use lexiform_automata::matcher::{Grammar, State};
 
 /// The continuations of a prefix, as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
