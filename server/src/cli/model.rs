@@ -237,7 +237,6 @@ impl RunArgs {
     /// # Errors
     /// Fails if a file is missing or broken, or if the device cannot be used.
     pub fn load(&self, chosen: Chosen) -> Result<Loaded, StartError> {
-        let weight_bytes = self.weigh(&chosen)?;
         let Chosen {
             located,
             files,
@@ -252,6 +251,7 @@ impl RunArgs {
             self.drafts.draft_corpus_memory,
             &text.tokenizer,
         )?;
+        let weight_bytes = self.weigh(&files, draft_files.as_ref())?;
         let skip = self.drafts.draft_skip.as_ref();
         let drafter = draft_files.as_ref().map(drafter_kind).transpose()?;
         let is_head = drafter == Some(DrafterKind::Head);
@@ -282,14 +282,14 @@ impl RunArgs {
     ///
     /// # Errors
     /// Fails if a file is missing or broken, or if the device cannot be used.
-    pub fn weigh(&self, chosen: &Chosen) -> Result<u64, StartError> {
+    pub fn weigh(&self, files: &ModelFiles, draft_files: Option<&ModelFiles>) -> Result<u64, StartError> {
         let options = self.load_options();
-        let (head, model) = match &chosen.draft_files {
+        let (head, draft) = match draft_files {
             Some(files) if drafter_kind(files)? == DrafterKind::Head => (Some(files.clone()), None),
-            draft => (None, draft.as_ref()),
+            draft => (None, draft),
         };
-        let drafter = model.map_or(Ok(0), |files| weight_bytes(files, &options))?;
-        let own = weight_bytes(&chosen.files, &LoadOptions { head, ..options })?;
+        let drafter = draft.map_or(Ok(0), |files| weight_bytes(files, &options))?;
+        let own = weight_bytes(files, &LoadOptions { head, ..options })?;
         Ok(own.saturating_add(drafter))
     }
 

@@ -229,9 +229,8 @@ impl ModelsArgs {
         let weighed = choice.clone();
         let weigh: Weigh = Box::new(move || {
             let (settings, word) = &*weighed;
-            settings
-                .run
-                .weigh(&settings.run.choose(word.as_deref(), Wanted::ToAnswer)?)
+            let chosen = settings.run.choose(word.as_deref(), Wanted::ToAnswer)?;
+            settings.run.weigh(&chosen.files, chosen.draft_files.as_ref())
         });
         let load: Load = Box::new(move |shelf| {
             let (settings, word) = &*choice;
