@@ -24,10 +24,10 @@ const HOUR: Duration = Duration::from_secs(3600);
 const WEIGHTS: [u64; 3] = [4, 3, 6];
 
 /// How often each model was loaded.
-type Loads = Arc<[AtomicUsize; 3]>;
+pub(crate) type Loads = Arc<[AtomicUsize; 3]>;
 
 /// The models `a`, `b` and `c`, of which `b` is also called `beta`.
-fn offers(loads: &Loads) -> Vec<Offer> {
+pub(crate) fn offers(loads: &Loads) -> Vec<Offer> {
     let offer = |(place, name): (usize, &'static str)| {
         let loads = loads.clone();
         let load = move |shelf: &Arc<Shelf>| {
@@ -49,13 +49,13 @@ fn offers(loads: &Loads) -> Vec<Offer> {
 }
 
 /// A service of some models.
-struct Models {
-    service: Service,
+pub(crate) struct Models {
+    pub(crate) service: Service,
     loads: Loads,
 }
 
 impl Models {
-    fn start(bounds: Bounds) -> Self {
+    pub(crate) fn start(bounds: Bounds) -> Self {
         Self::with(bounds, unhurried(), Settings::default())
     }
 
@@ -68,36 +68,36 @@ impl Models {
         }
     }
 
-    fn loads(&self) -> [usize; 3] {
+    pub(crate) fn loads(&self) -> [usize; 3] {
         [0, 1, 2].map(|place| self.loads[place].load(Ordering::Acquire))
     }
 
-    fn chat(&self, model: &str) -> Answer {
+    pub(crate) fn chat(&self, model: &str) -> Answer {
         self.service.chat("echo x", json!({"model": model}))
     }
 
     /// Has a model answer, and returns its name.
-    fn answers(&self, model: &str) -> Value {
+    pub(crate) fn answers(&self, model: &str) -> Value {
         let answer = self.chat(model);
         assert_eq!(answer.status, 200, "{model}: {}", answer.text());
         answer.json()["model"].clone()
     }
 
-    fn states(&self) -> Vec<Value> {
+    pub(crate) fn states(&self) -> Vec<Value> {
         let cards = self.service.get("/v1/models").json();
         let cards = cards["data"].as_array().expect("a list").clone();
         cards.into_iter().map(|card| card["state"].clone()).collect()
     }
 
     /// Waits until the service has let go of its models: an answer is sent before they are.
-    fn until_idle(&self) {
+    pub(crate) fn until_idle(&self) {
         let models = &self.service.app.models;
         self.until("all are idle", || {
             models.places().all(|place| !models.is_in_use(place))
         });
     }
 
-    fn until(&self, what: &str, is: impl Fn() -> bool) {
+    pub(crate) fn until(&self, what: &str, is: impl Fn() -> bool) {
         let begun = Instant::now();
         while !is() {
             assert!(
@@ -110,7 +110,7 @@ impl Models {
     }
 
     /// Begins an answer that does not end, and reads until it is being written.
-    fn endless(&self, model: &str) -> BufReader<TcpStream> {
+    pub(crate) fn endless(&self, model: &str) -> BufReader<TcpStream> {
         let body = chat("forever", json!({"model": model, "stream": true}));
         let stream = self.service.begin("/v1/chat/completions", &body);
         let mut reader = BufReader::new(stream);
@@ -119,11 +119,11 @@ impl Models {
         reader
     }
 
-    fn operate(&self, model: &str, what: &str) -> Answer {
+    pub(crate) fn operate(&self, model: &str, what: &str) -> Answer {
         self.service.post(&format!("/v1/models/{model}/{what}"), "")
     }
 
-    fn place(&self, model: &str) -> Place {
+    pub(crate) fn place(&self, model: &str) -> Place {
         self.service
             .app
             .models
@@ -211,7 +211,7 @@ fn a_model_is_loaded_once_when_it_is_first_used() {
 }
 
 /// A model whose load waits for a signal, and fails if the signal says so.
-fn gated() -> (Models, Sender<Result<(), StartError>>, Loads) {
+pub(crate) fn gated() -> (Models, Sender<Result<(), StartError>>, Loads) {
     let (gate, opened) = channel();
     let (loads, opened) = (Loads::default(), Mutex::new(opened));
     let mut offers = offers(&loads);
@@ -402,134 +402,6 @@ fn an_operator_loads_and_unloads_and_nothing_is_cut_off() {
     assert_eq!(models.operate("d", "load").error_code(), "model_not_found");
     let read = models.service.get("/v1/models/a/load");
     assert_eq!(read.status, 405, "{}", read.text());
-}
-
-/// Bounds on the bytes of weights alone.
-fn of_memory(bytes: u64) -> Bounds {
-    Bounds {
-        memory: Some(bytes),
-        ..Bounds::default()
-    }
-}
-
-#[test]
-fn models_make_room_for_each_other_by_their_weights() {
-    let models = Models::start(of_memory(9));
-    models
-        .service
-        .app
-        .models
-        .load_first()
-        .expect("they can be loaded");
-    let loaded = |states: [&str; 3]| assert_eq!(models.states(), states);
-    // The third has no room beside the first two.
-    loaded(["loaded", "loaded", "unloaded"]);
-    models.answers("a");
-    models.until_idle();
-    models.answers("c");
-    loaded(["unloaded", "unloaded", "loaded"]);
-    models.until_idle();
-    models.answers("b");
-    loaded(["unloaded", "loaded", "loaded"]);
-    models.until_idle();
-    models.answers("a");
-    loaded(["loaded", "loaded", "unloaded"]);
-    assert_eq!(models.loads(), [2, 2, 1]);
-}
-
-/// Guards against an idle model that leaves for nothing: what stays is in use and leaves no room.
-#[test]
-fn an_idle_model_stays_where_its_weights_would_not_be_enough() {
-    let models = Models::start(of_memory(8));
-    models.answers("b");
-    models.until_idle();
-    let stream = models.endless("a");
-    let registry = models.service.app.models.clone();
-    let load = registry.load(models.place("c"), Duration::from_millis(50));
-    let refused = actix_web::rt::System::new().block_on(load);
-    let refused = refused.err().expect("a is in use");
-    assert_eq!(refused.code(), "no_room_for_model");
-    assert_eq!(models.states()[..2], ["loaded", "loaded"]);
-    drop(stream);
-    assert_eq!(models.answers("c"), "c");
-    assert_eq!(models.states(), ["unloaded", "unloaded", "loaded"]);
-}
-
-#[test]
-fn a_model_that_is_larger_than_the_memory_is_refused_with_both_sizes() {
-    let loads = Loads::default();
-    let of = |offers, memory| Registry::new(offers, of_memory(memory), unhurried(), served::grammar_shelf());
-    let error = of(offers(&loads), 5).err().expect("c is too large").to_string();
-    assert!(
-        ["'c'", "6 bytes", "5 bytes"]
-            .iter()
-            .all(|part| error.contains(part)),
-        "{error}"
-    );
-    // Its files may grow while the service runs.
-    let (mut offers, grown) = (offers(&loads), Arc::new(AtomicBool::new(false)));
-    let told = grown.clone();
-    offers[0].weigh = Box::new(move || Ok(if told.load(Ordering::Acquire) { 10 } else { 4 }));
-    let registry = of(offers, 6).expect("all fit");
-    let service = Service::of_models(registry, Settings::default(), (None, PATIENCE));
-    grown.store(true, Ordering::Release);
-    let refused = service.chat("echo x", json!({"model": "a"}));
-    assert_eq!(
-        (refused.status, refused.error_code().as_str()),
-        (503, "model_not_loaded")
-    );
-    assert!(
-        refused.text().contains("10 bytes") && refused.text().contains("6 bytes"),
-        "{}",
-        refused.text()
-    );
-    assert_eq!(loads[0].load(Ordering::Acquire), 0);
-}
-
-#[test]
-fn a_model_whose_engine_has_ended_is_loaded_anew() {
-    let models = Models::start(Bounds::default());
-    models.answers("a");
-    let end = || {
-        let served = models.service.app.models.ready(models.place("a"));
-        served.expect("it is loaded").engine().stop();
-    };
-    end();
-    assert_eq!(models.service.get("/ready").status, 200);
-    assert_eq!((models.answers("a"), models.loads()[0]), (json!("a"), 2));
-    end();
-    models.service.app.models.tidy(Instant::now());
-    let card = models.service.get("/v1/models/a").json();
-    assert_eq!(card["state"], "failed");
-    assert!(
-        card["error"]
-            .as_str()
-            .is_some_and(|error| error.contains("engine has ended"))
-    );
-    assert_eq!((models.answers("a"), models.loads()[0]), (json!("a"), 3));
-}
-
-#[test]
-fn the_end_of_the_service_waits_for_a_load_and_begins_no_other() {
-    let (models, gate, loads) = gated();
-    let registry = models.service.app.models.clone();
-    std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| models.chat("a").status);
-        models.until("the load begins", || models.states()[0] == "loading");
-        let stopped = scope.spawn(|| registry.stop());
-        models.until("nothing else is loaded", || {
-            models.operate("b", "unload");
-            models.chat("b").status == 503
-        });
-        assert!(!stopped.is_finished(), "the load is under way");
-        gate.send(Ok(())).expect("the load waits");
-        stopped.join().expect("it stops");
-        assert!([200, 503].contains(&waiting.join().expect("an answer")));
-    });
-    assert_eq!(loads[0].load(Ordering::Acquire), 1);
-    let mut alive = 0;
-    registry.each_loaded(|_, served| alive += usize::from(served.engine().is_alive()));
-    assert_eq!(alive, 0);
 }
 
 /// Guards against loads under fire that end an answer, exceed the bound, or never come to their turn.

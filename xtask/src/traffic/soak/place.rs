@@ -4,12 +4,16 @@ use crate::process::{Failure, line};
 use crate::traffic::service::Program;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The models: one that always has requests, and two that change places.
 pub(super) const STEADY: &str = "steady";
 pub(super) const SWAPPED: [&str; 2] = ["left", "right"];
 /// The number of them that may be in memory.
 pub(super) const LOADED: usize = 2;
+
+/// The time that the service has for what is open when it is told to end.
+pub(super) const DRAIN: Duration = Duration::from_secs(120);
 
 /// The owners of keys for clients.
 const OWNERS: [&str; 4] = ["north", "east", "south", "west"];
@@ -46,6 +50,10 @@ impl Place {
             ("--api-keys", of("keys.toml")),
             ("--audit-log", self.audit().display().to_string()),
             ("--models-loaded", LOADED.to_string()),
+            // However busy the machine is: whatever has begun is to come to its end.
+            ("--drain-seconds", DRAIN.as_secs().to_string()),
+            ("--queue-seconds", DRAIN.as_secs().to_string()),
+            ("--compile-seconds", DRAIN.as_secs().to_string()),
             ("--log", "error".to_owned()),
         ];
         pairs

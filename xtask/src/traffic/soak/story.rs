@@ -1,6 +1,6 @@
 //! What is done to the service while clients stream, and what is looked at meanwhile and afterwards.
 
-use super::place::{LOADED, Place, STEADY, SWAPPED};
+use super::place::{DRAIN, LOADED, Place, STEADY, SWAPPED};
 use super::suspect::{Deed, Span, Suspects};
 use crate::process::Failure;
 use crate::traffic::driver::chat;
@@ -16,8 +16,6 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(250);
 /// The time that the service may take to do what it was told.
 const SOON: Duration = Duration::from_secs(10);
-/// The time that it has to end: a little more than it gives to running requests.
-const DRAIN: Duration = Duration::from_secs(40);
 /// The number of times that the swapped models change places.
 const SWAPS: u32 = 30;
 
@@ -97,10 +95,13 @@ impl<'a> Story<'a> {
             (0.5, Self::reload),
         ];
         let mut steps = steps.into_iter().peekable();
-        let (begun, mut swaps) = (Instant::now(), 0);
+        let (mut begun, mut swaps) = (Instant::now(), 0);
         while begun.elapsed() < self.time {
             if let Some((_, step)) = steps.next_if(|(part, _)| begun.elapsed() >= self.time.mul_f64(*part)) {
+                let before = Instant::now();
                 step(self)?;
+                // The last process is to live as long as it is meant to, however long a start takes.
+                begun += before.elapsed();
             }
             if begun.elapsed() >= self.time * (swaps + 1) / SWAPS {
                 swaps += 1;
@@ -170,7 +171,7 @@ impl<'a> Story<'a> {
 
     /// Checks that the process ends by itself, and well.
     fn check_end(&mut self) {
-        match self.service.ended_within(DRAIN) {
+        match self.service.ended_within(DRAIN + SOON) {
             Some(status) if status.success() => {}
             Some(status) => self
                 .ended

@@ -67,7 +67,7 @@ impl Suspects {
             match explained(ending, is_killed, during(Deed::Drained)) {
                 Some(outcome) => seen.count(outcome),
                 None => {
-                    seen.count("WRONG");
+                    seen.count(format!("WRONG: {ending:?}"));
                     seen.wrong.push(format!("nothing explains {ending:?}"));
                 }
             }
