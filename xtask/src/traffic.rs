@@ -21,7 +21,7 @@ use crate::traffic::http::ask;
 use std::time::Duration;
 
 /// The time after which an answer is given up.
-const PATIENCE: Duration = Duration::from_secs(200);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Returns the address of the service.
 fn address(options: &Options) -> &str {

@@ -11,8 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What is wrong with an answer that does not end.
-const LATE: &str = "an answer does not end";
 /// The pause after a request that was not answered.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -77,7 +75,6 @@ impl Client<'_> {
             }
             Err(Fault::Wrong(why)) => {
                 seen.count(format!("WRONG: {why}"));
-                if why == LATE { eprintln!("LATE turn {turn} model {model} manner {} first {:?} status {} at {:?}\n{}", turn % 16, answer.first, answer.status, std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH), exchange(&self.address, &with_key(key, "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"), |a| a.time < PAUSE * 40).body.lines().filter(|l| l.starts_with("vllm:num_req") || l.starts_with("lexiform_bod") || l.starts_with("lexiform_grammar_compiles_r")).collect::<Vec<_>>().join("\n")); }
                 seen.wrong
                     .push(format!("{why}: status {}: {:.300}", answer.status, answer.body));
             }
@@ -98,7 +95,7 @@ enum Fault {
 fn outcome(answer: &Answer, manner: Manner, promise: Promise) -> Result<&'static str, Fault> {
     let suspect = |ending| Err(Fault::Suspect(ending));
     match (answer.status, manner) {
-        _ if answer.time >= PATIENCE => Err(Fault::Wrong(LATE)),
+        _ if answer.time >= PATIENCE => Err(Fault::Wrong("an answer does not end")),
         (0, _) => suspect(Ending::Silent),
         (400, Manner::Errs) => Ok("a wrong request, refused with 400"),
         (200, Manner::Errs) => Err(Fault::Wrong("a wrong request was answered")),
