@@ -56,6 +56,8 @@ pub(super) struct Story<'a> {
     service: Service,
     fashion: Arc<AtomicUsize>,
     time: Duration,
+    /// The time after which the answer to an operator is given up.
+    patience: Duration,
     ended: Ended,
 }
 
@@ -77,6 +79,7 @@ impl<'a> Story<'a> {
             suspects,
             fashion: Arc::default(),
             time,
+            patience: SOON,
             ended: Ended::default(),
         })
     }
@@ -136,6 +139,8 @@ impl<'a> Story<'a> {
         for name in COUNTERS.into_iter().filter(|name| sum(&metrics, name) != 0.0) {
             self.ended.problems.push(format!("{name} is not zero"));
         }
+        // Loads that were begun for clients may still be under way.
+        self.patience = DRAIN;
         self.swap_idly();
         self.ended.memory_at_end = self.service.memory();
         self.ended.memory_most = self.service.take_peak();
@@ -229,6 +234,7 @@ impl<'a> Story<'a> {
             };
             self.did(&format!("{what} by an operator: {told}"));
             if ![
+                "loading",
                 "loaded",
                 "unloaded",
                 "unloading",
@@ -288,7 +294,9 @@ impl<'a> Story<'a> {
 
     fn post(&self, key: &str, path: &str, body: &str) -> Answer {
         let request = with_key(key, &head(path, body.len(), "close")) + body;
-        exchange(&self.service.address, &request, |answer| answer.time < SOON)
+        exchange(&self.service.address, &request, |answer| {
+            answer.time < self.patience
+        })
     }
 
     fn get(&self, path: &str) -> Answer {
