@@ -151,6 +151,8 @@ pub struct EngineConfig {
     pub block_size: usize,
     /// The number of blocks in the cache.
     pub blocks: usize,
+    /// The most positions of a text, if fewer than the model and the cache allow.
+    pub max_context: usize,
     /// `true` if all owners share the blocks of equal beginnings of texts. They can then infer from
     /// [`Outcome::cached_tokens`](crate::Outcome::cached_tokens), and from the time of an answer, whether
     /// another owner had a text with the same beginning.
@@ -197,6 +199,7 @@ impl Default for EngineConfig {
         EngineConfig {
             block_size: 16,
             blocks: 1024,
+            max_context: usize::MAX,
             share_prompts: false,
             max_running: 32,
             max_branches: 1024,

@@ -158,7 +158,7 @@ impl Engine {
         let queue = Arc::new(Room::new(config.max_waiting));
         let slots = config.blocks.saturating_mul(config.block_size);
         let mut limits = Limits {
-            max_context: parts.model.max_positions().min(slots),
+            max_context: parts.model.max_positions().min(slots).min(config.max_context),
             slots,
             draft_context: None,
             max_branches: config.max_branches,
@@ -319,7 +319,7 @@ impl Engine {
     /// Performs the checks that do not need the grammar.
     fn check_shape(&self, request: &Request) -> Result<(), Refusal> {
         let limits = &self.shared.limits;
-        if !self.shared.alive.load(Ordering::Acquire) {
+        if !self.is_alive() {
             return Err(Refusal::Stopped);
         }
         if request.prompt.tokens.is_empty() {
@@ -373,6 +373,11 @@ impl Engine {
         self.shared.limits.slots
     }
 
+    /// Returns `true` until the engine has stopped, or has ended because it could not go on.
+    pub fn is_alive(&self) -> bool {
+        self.shared.alive.load(Ordering::Acquire)
+    }
+
     /// Returns the engine's statistics, as of the end of the last step.
     pub fn stats(&self) -> Stats {
         let mut stats = self
@@ -381,7 +386,7 @@ impl Engine {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        stats.alive = self.shared.alive.load(Ordering::Acquire);
+        stats.alive = self.is_alive();
         stats
     }
 }

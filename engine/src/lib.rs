@@ -72,5 +72,5 @@ pub use speculation::class::{JsonReader, StateClass};
 pub use speculation::policy::{CountedTime, Worked};
 pub use torch::{
     Bandwidth, Device, DrafterKind, Dtype, LoadOptions, LoadedModel, ModelConfig, ModelFiles, PassReads,
-    SEVERAL_CARDS, SelfDraft, Shape, SkippedLayers, WeightFormat, describe, drafter_kind, load,
+    SEVERAL_CARDS, SelfDraft, Shape, SkippedLayers, WeightFormat, describe, drafter_kind, load, weight_bytes,
 };

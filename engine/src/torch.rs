@@ -48,5 +48,5 @@ pub use head::{DrafterKind, drafter_kind};
 pub use kernels::{load, load_launched_by};
 #[cfg(not(feature = "kernels"))]
 pub use load::load;
-pub use load::{LoadedModel, ModelConfig, SelfDraft, describe};
+pub use load::{LoadedModel, ModelConfig, SelfDraft, describe, weight_bytes};
 pub use options::{LoadOptions, SkippedLayers, WeightFormat};

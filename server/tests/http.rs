@@ -59,6 +59,8 @@ mod isolation;
 mod laws;
 #[path = "http/leaving.rs"]
 mod leaving;
+#[path = "http/memory.rs"]
+mod memory;
 #[path = "http/messages.rs"]
 mod messages;
 #[path = "http/metrics.rs"]

@@ -1,8 +1,6 @@
 //! The program as operators and people at a terminal meet it: started, asked, signalled, killed, behind a
 //! proxy.
 
-#[path = "process/adapters.rs"]
-mod adapters;
 #[path = "process/asking.rs"]
 mod asking;
 #[path = "process/cards.rs"]
@@ -25,6 +23,8 @@ mod real;
 mod router;
 #[path = "process/serving.rs"]
 mod serving;
+#[path = "process/several.rs"]
+mod several;
 #[path = "process/signals.rs"]
 mod signals;
 #[path = "process/sql.rs"]

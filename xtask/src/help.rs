@@ -91,9 +91,11 @@ const GROUPS: [TopicGroup; 4] = [
             ),
             topic(
                 "soak",
-                "property tests with many more cases",
-                "soak [CASES] | soak drafts [N]\n\nThe property tests of the library with CASES random cases each (20000), or N requests \
-                 (1000000) through what the engine learns from answers, and the memory that it holds.",
+                "property tests with many more cases, or the service for minutes",
+                "soak [CASES] | soak drafts [N] | soak service [ARGS]\n\nThe property tests of the library with CASES random cases \
+                 each (20000), or N requests (1000000) through what the engine learns from answers, and the memory that it holds; \
+                 or streams of 200 clients while the service is killed, drained and reloaded, and its models change places: \
+                 `cargo xtask soak service --help` lists the arguments.",
             ),
             topic(
                 "plugins",

@@ -3,25 +3,25 @@
 //!
 //! `cargo xtask soak drafts`: runs a million requests through the stores that the engine fills from answers,
 //! and prints a table of their counters and of the memory of the process.
+//!
+//! `cargo xtask soak service`: streams for minutes while the service is killed, drained and reloaded.
 
 use crate::process::{Failure, cargo, code, succeeds};
+use crate::traffic;
 use std::process::ExitCode;
 
 /// The number of random cases of each property, unless the caller gives one.
 const CASES: &str = "20000";
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
-    if let [drafts, requests @ ..] = args
-        && drafts == "drafts"
-    {
-        return run_drafts(requests);
-    }
     let cases = match args {
         [] => CASES,
+        [what, more @ ..] if what == "drafts" => return run_drafts(more),
+        [what, more @ ..] if what == "service" => return traffic::soak::run(more),
         [cases] if cases.parse::<u32>().is_ok() => cases,
         _ => {
             return Err(Failure::new(
-                "soak takes the number of cases, or the word drafts and a number of requests",
+                "soak takes the number of cases, the word drafts and a number of requests, or the word service",
             ));
         }
     };

@@ -1,8 +1,8 @@
 //! Commands that send HTTP requests to a running service: many clients at once, some of which request several
-//! texts, heavy clients beside a light one, and hostile ones.
+//! texts, heavy clients beside a light one, hostile ones, and those of a service that is killed and replaced.
 //!
 //! ```text
-//!   options ─► load, crowd, fair, attack ─► driver (clients, their turns and times) ─► http ─► service
+//!   options ─► load, crowd, fair, attack, soak ─► driver (clients, their turns and times) ─► http ─► service
 //! ```
 
 pub(crate) mod attack;
@@ -11,6 +11,9 @@ mod driver;
 pub(crate) mod fair;
 pub(crate) mod http;
 pub(crate) mod load;
+mod promise;
+mod service;
+pub(crate) mod soak;
 
 use crate::options::Options;
 use crate::process::Failure;

@@ -455,6 +455,7 @@ pub(super) fn check_config(config: &EngineConfig) -> Result<(), EngineError> {
     let sizes = [
         ("block_size", config.block_size),
         ("blocks", config.blocks),
+        ("max_context", config.max_context),
         ("max_running", config.max_running),
         ("max_branches", config.max_branches),
         ("max_waiting", config.max_waiting),

@@ -122,6 +122,18 @@ impl<'a> Checkpoint<'a> {
         stored.into_iter().flatten().map(|(name, _)| name.as_str())
     }
 
+    /// Returns how many numbers all tensors have; 0 if they are not stored as safetensors.
+    pub(crate) fn numbers(&self) -> u64 {
+        let sizes = self.names().filter_map(|name| self.shape(name));
+        sizes
+            .map(|shape| {
+                shape
+                    .iter()
+                    .fold(1, |all: u64, size| all.saturating_mul(size.unsigned_abs()))
+            })
+            .fold(0, u64::saturating_add)
+    }
+
     /// Returns the shape of a tensor that is stored as safetensors.
     pub(crate) fn shape(&self, name: &str) -> Option<&[i64]> {
         match &self.source {

@@ -68,6 +68,65 @@ pub fn describe(files: &ModelFiles) -> Result<ModelConfig, LoadError> {
     Ok(described(&config, WeightFormat::Stored))
 }
 
+/// Returns the bytes that the weights of a model will take in memory, with those of its head, without loading
+/// them: the sizes of its matrices in the format in which they are to be kept. Norms and biases, below a
+/// hundredth of a model of any size, are left out.
+///
+/// # Errors
+/// A file is missing or broken, the engine cannot run such a model, or the device cannot be used.
+pub fn weight_bytes(files: &ModelFiles, options: &LoadOptions) -> Result<u64, LoadError> {
+    let device = options.device.open()?;
+    let config = Config::read(files)?;
+    let checkpoint = Checkpoint::open(files)?;
+    let kept = Kept::of(&checkpoint, &config, (device, options));
+    kept.bytes(&config, options)
+}
+
+/// How the weights of a model are kept.
+struct Kept {
+    place: Place,
+    /// The bytes of a number of a matrix, and of one of the embedding.
+    matrix: f64,
+    embedding: f64,
+}
+
+impl Kept {
+    fn of(
+        checkpoint: &Checkpoint<'_>,
+        config: &Config,
+        (device, options): (tch::Device, &LoadOptions),
+    ) -> Self {
+        let (embedding, _) = weights::embedding(checkpoint, &config.family.names);
+        let stored = checkpoint.kind(&embedding).unwrap_or(Kind::Float);
+        let place = Place {
+            device,
+            kind: options.dtype.kind(options.device, stored),
+        };
+        let as_stored = LoadOptions {
+            weights: WeightFormat::Stored,
+            ..options.clone()
+        };
+        let of = |options| decoder::bytes_of_weight((stored, checkpoint.bytes_in_blocks()), place, options);
+        Self {
+            place,
+            matrix: of(options),
+            embedding: of(&as_stored),
+        }
+    }
+
+    /// Returns the bytes of the weights, with those of the head.
+    fn bytes(&self, config: &Config, options: &LoadOptions) -> Result<u64, LoadError> {
+        // A rounded output layer is another matrix than the embedding, also where the checkpoint has one.
+        let is_beside = !config.tied || options.weights != WeightFormat::Stored;
+        let own = config.weights(self.matrix, is_beside.then_some(self.embedding));
+        let head = match &options.head {
+            None => 0,
+            Some(head) => Checkpoint::open(head)?.numbers() * self.place.kind.elt_size_in_bytes() as u64,
+        };
+        Ok((own as u64).saturating_add(head))
+    }
+}
+
 fn described(config: &Config, weights: WeightFormat) -> ModelConfig {
     ModelConfig {
         family: config.family.name.to_string(),
@@ -117,15 +176,10 @@ pub(super) fn load_with(
         return Err(adapter.unfit(config.family.name));
     }
     let checkpoint = Checkpoint::open(files)?.with_adapter(adapter)?;
-    let (embedding, _) = weights::embedding(&checkpoint, &config.family.names);
-    let stored = checkpoint.kind(&embedding).unwrap_or(Kind::Float);
-    let place = Place {
-        device,
-        kind: options.dtype.kind(options.device, stored),
-    };
+    let kept = Kept::of(&checkpoint, &config, (device, options));
+    let place = kept.place;
     let described = described(&config, options.weights);
-    let number = decoder::bytes_of_weight((stored, checkpoint.bytes_in_blocks()), place, options);
-    let reads = config.reads(number, place.kind.elt_size_in_bytes());
+    let reads = config.reads(kept.matrix, place.kind.elt_size_in_bytes());
     let planner = planner(&config, place);
     let no_kernels = planner.as_ref().err().map(String::as_str);
     let mut model = Decoder::load(&checkpoint, config, place, options, no_kernels)?;

@@ -1,12 +1,13 @@
 //! The flags of the model and its engine, which `serve` and `generate` share, and the loading of the model.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lexiform::vocab::Tokenizer;
 use lexiform_engine::{
     Assistant, Device, DrafterKind, Dtype, EngineConfig, LoadOptions, LoadedModel, Model, ModelFiles,
-    PassReads, SEVERAL_CARDS, WeightFormat, drafter_kind, load,
+    PassReads, SEVERAL_CARDS, WeightFormat, drafter_kind, load, weight_bytes,
 };
 use lexiform_law::draft::Retrieval;
 
@@ -16,6 +17,7 @@ use crate::grammars::store::Shelf;
 use crate::model::corpus;
 use crate::model::served::{self, ServedModel};
 use crate::model::source::{self, Located, Place, Stores, Wanted};
+use crate::model::template;
 use crate::model::text::{ModelText, StartError};
 use crate::operate::process;
 
@@ -94,6 +96,23 @@ pub struct RunArgs {
     /// early starts or to rule out their errors. Needs a program that was built with kernels
     #[arg(help_heading = "Model", long, env = "LEXIFORM_NO_DEPENDENT_LAUNCH")]
     pub no_dependent_launch: bool,
+    /// A file with a chat template (Jinja) that replaces the model's own, for chats and responses
+    #[arg(
+        help_heading = "Model",
+        long,
+        env = "LEXIFORM_CHAT_TEMPLATE",
+        value_name = "FILE"
+    )]
+    pub chat_template: Option<PathBuf>,
+    /// The most tokens of a prompt and its answer together, if fewer than the model has positions; the cache
+    /// of keys and values then need not hold a longer text
+    #[arg(
+        help_heading = "Model",
+        long,
+        env = "LEXIFORM_MAX_MODEL_LEN",
+        value_name = "N"
+    )]
+    pub max_model_len: Option<NonZeroUsize>,
     /// Threads of the model on a CPU; by default one per core
     #[arg(help_heading = "Model", long, env = "LEXIFORM_THREADS", value_name = "N")]
     pub threads: Option<usize>,
@@ -203,10 +222,12 @@ impl RunArgs {
             (None, Place::BuiltIn) if self.drafts.draft_skip.is_none() => demo::draft_model(),
             (None, _) => None,
         };
+        let template = self.chat_template.as_deref().map(template::read_source);
         Ok(Chosen {
             files: files_at(&located.place, demo::model)?,
             draft_files,
             adapter: None,
+            template: template.transpose()?,
             located,
         })
     }
@@ -221,14 +242,16 @@ impl RunArgs {
             files,
             draft_files,
             adapter,
+            template,
         } = chosen;
-        let text = ModelText::read(&files)?;
+        let text = ModelText::read(&files, template)?;
         // Before the model, which takes longer to load.
         let corpus = corpus::read(
             &self.drafts.draft_corpus,
             self.drafts.draft_corpus_memory,
             &text.tokenizer,
         )?;
+        let weight_bytes = self.weigh(&files, draft_files.as_ref())?;
         let skip = self.drafts.draft_skip.as_ref();
         let drafter = draft_files.as_ref().map(drafter_kind).transpose()?;
         let is_head = drafter == Some(DrafterKind::Head);
@@ -251,7 +274,23 @@ impl RunArgs {
             corpus,
             model,
             draft,
+            weight_bytes,
         })
+    }
+
+    /// Returns the bytes that the weights of a model and of its draft model will take, without loading them.
+    ///
+    /// # Errors
+    /// Fails if a file is missing or broken, or if the device cannot be used.
+    pub fn weigh(&self, files: &ModelFiles, draft_files: Option<&ModelFiles>) -> Result<u64, StartError> {
+        let options = self.load_options();
+        let (head, draft) = match draft_files {
+            Some(files) if drafter_kind(files)? == DrafterKind::Head => (Some(files.clone()), None),
+            draft => (None, draft),
+        };
+        let drafter = draft.map_or(Ok(0), |files| weight_bytes(files, &options))?;
+        let own = weight_bytes(files, &LoadOptions { head, ..options })?;
+        Ok(own.saturating_add(drafter))
     }
 
     /// Loads the model of these files as a draft model. Without its own tokenizer it uses the tokenizer of
@@ -296,11 +335,13 @@ impl RunArgs {
     /// Returns the sizes of the engine for this model: as much cache as the memory holds, at least one whole
     /// context, and no more than all sequences of a full batch can use.
     pub fn engine_config(&self, model: &dyn Model) -> EngineConfig {
-        let whole = model.max_positions().div_ceil(BLOCK).max(1);
+        let most = self.max_model_len.map_or(usize::MAX, NonZeroUsize::get);
+        let whole = model.max_positions().min(most).div_ceil(BLOCK).max(1);
         let bytes = model.cache_bytes_per_token().saturating_mul(BLOCK).max(1);
         let fitting = self.cache_mib().saturating_mul(1 << 20) / bytes;
         EngineConfig {
             block_size: BLOCK,
+            max_context: most,
             share_prompts: self.share_prompts,
             blocks: fitting.clamp(whole, whole.saturating_mul(self.max_batch.max(1))),
             max_running: self.max_batch,
@@ -311,6 +352,14 @@ impl RunArgs {
             draft_stores: self.drafts.stores(),
             lookahead: self.drafts.lookahead(),
             ..EngineConfig::default()
+        }
+    }
+
+    /// Checks that the model has as many positions as texts may have tokens.
+    fn check_length(&self, positions: usize) -> Result<(), StartError> {
+        match self.max_model_len.map(NonZeroUsize::get) {
+            Some(asked) if asked > positions => Err(StartError::TooLong { asked, positions }),
+            _ => Ok(()),
         }
     }
 
@@ -343,6 +392,8 @@ pub struct Chosen {
     pub draft_files: Option<ModelFiles>,
     /// The folder of an adapter that is merged into the model.
     pub adapter: Option<ModelFiles>,
+    /// The chat template that replaces the model's own.
+    pub template: Option<String>,
 }
 
 /// Returns the files at a place; the files of the built-in model come from `built_in`, if there is one.
@@ -360,6 +411,8 @@ pub struct Loaded {
     corpus: Option<Retrieval>,
     model: LoadedModel,
     draft: Option<Assistant>,
+    /// The bytes of its weights and of those of its draft model.
+    weight_bytes: u64,
 }
 
 impl Loaded {
@@ -404,12 +457,13 @@ impl Loaded {
     ) -> Result<ServedModel, StartError> {
         let weights = self.model.config.weights;
         let LoadedModel { model, eos, .. } = self.model;
+        args.check_length(model.max_positions())?;
         let mut config = args.engine_config(model.as_ref());
         config.draft_stores.corpus = self.corpus;
         change(&mut config);
         let name = name.unwrap_or(self.name);
         let served = ServedModel::start_beside(shelf, name, (model, self.draft), self.text, &eos, config)?;
-        Ok(served.with_weights(weights))
+        Ok(served.with_weights(weights, self.weight_bytes))
     }
 }
 

@@ -5,14 +5,20 @@
 //!                  └─ not ────► one load for all who wait ─► room, or an idle model goes
 //! ```
 //!
+//! Two bounds hold for what is in memory: the number of models, and the bytes of their weights. A model that
+//! waits for room takes none of it.
+//!
 //! A model is in use as long as anybody but the registry holds it, and a model in use is never unloaded: what
 //! an operator unloads goes when its last answer has ended, and the least recently used model makes room for
-//! another one only while it is idle.
+//! another one only while it is idle. A model whose engine has ended by itself leaves at once, and the next
+//! request loads it again.
 
+mod bounds;
 mod loading;
 mod state;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,11 +28,18 @@ use crate::model::served::ServedModel;
 use crate::model::text::StartError;
 use crate::operate::metrics::Metrics;
 use crate::wire::error::ApiError;
+pub use bounds::Bounds;
 pub use state::{Details, LoadError, Status};
 use state::{Loaded, Slot, State};
 
+/// The time between two looks for a model that has come into the memory or left it, or has become idle.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// A function that loads a model and starts its engine, with its grammars on this shelf.
 pub type Load = Box<dyn Fn(&Arc<Shelf>) -> Result<ServedModel, StartError> + Send + Sync>;
+
+/// A function that returns the bytes which the weights of a model will take.
+pub type Weigh = Box<dyn Fn() -> Result<u64, StartError> + Send + Sync>;
 
 /// A model that can be served.
 pub struct Offer {
@@ -36,24 +49,8 @@ pub struct Offer {
     pub aliases: Vec<String>,
     /// Loads it.
     pub load: Load,
-}
-
-/// The bounds on what is in memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// The number of models that may be loaded at a time.
-    pub loaded: usize,
-    /// The time after which an idle model is unloaded; `None` to keep it.
-    pub idle: Option<Duration>,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self {
-            loaded: usize::MAX,
-            idle: None,
-        }
-    }
+    /// Weighs it, if the memory of all models is bounded.
+    pub weigh: Weigh,
 }
 
 /// The reasons why models cannot be served together.
@@ -67,6 +64,14 @@ pub enum RegistryError {
     /// There is no model.
     #[error("there is no model to serve")]
     Empty,
+    /// A model can never be loaded.
+    #[error("the model '{name}': {error}")]
+    Model {
+        /// The name of the model.
+        name: String,
+        /// Why not.
+        error: LoadError,
+    },
 }
 
 /// The place of a model in the registry.
@@ -77,7 +82,8 @@ pub struct Place(usize);
 struct Entry {
     name: String,
     aliases: Vec<String>,
-    load: Load,
+    /// What loads it, and what weighs it; `None` if it was started elsewhere.
+    source: Option<(Load, Weigh)>,
     metrics: Arc<Metrics>,
     limits: RequestLimits,
 }
@@ -91,13 +97,16 @@ pub struct Registry {
     bounds: Bounds,
     limits: RequestLimits,
     shelf: Arc<Shelf>,
+    /// `true` from when no model may be loaded any more.
+    stopped: AtomicBool,
 }
 
 impl Registry {
     /// Creates a registry of models, none of which is loaded; the first one answers requests that name none.
     ///
     /// # Errors
-    /// Fails if there is no model, or if two have the same name.
+    /// Fails if there is no model, if two have the same name, or if the memory is bounded and a model cannot be
+    /// weighed or is too large by itself.
     pub fn new(
         offers: Vec<Offer>,
         bounds: Bounds,
@@ -109,44 +118,12 @@ impl Registry {
             limits: limits.of_one_model(),
             name: offer.name,
             aliases: offer.aliases,
-            load: offer.load,
+            source: Some((offer.load, offer.weigh)),
         });
-        Self::of_entries(entries.collect(), bounds, limits, shelf)
-    }
-
-    /// Creates a registry of one model that has been started.
-    ///
-    /// # Errors
-    /// Never fails: one name is no other's.
-    pub fn of(served: ServedModel) -> Result<Self, RegistryError> {
-        let limits = served.limits().clone();
-        let shelf = served.grammars().shelf().clone();
-        let name = served.name().to_owned();
-        let metrics = served.metrics().clone();
-        let started = Mutex::new(Some(served));
-        let load = move |_: &Arc<Shelf>| {
-            let started = started.lock().unwrap_or_else(PoisonError::into_inner).take();
-            started.ok_or(StartError::NoModel)
-        };
-        let entry = Entry {
-            name,
-            aliases: Vec::new(),
-            load: Box::new(load),
-            metrics,
-            limits: limits.clone(),
-        };
-        let registry = Self::of_entries(vec![entry], Bounds::default(), limits, shelf)?;
-        // A model that has been started cannot fail to.
-        let _ = registry.load_now(registry.first());
-        Ok(registry)
-    }
-
-    fn of_entries(
-        entries: Vec<Entry>,
-        bounds: Bounds,
-        limits: RequestLimits,
-        shelf: Arc<Shelf>,
-    ) -> Result<Self, RegistryError> {
+        let entries: Vec<Entry> = entries.collect();
+        if entries.is_empty() {
+            return Err(RegistryError::Empty);
+        }
         let mut places = HashMap::new();
         for (place, entry) in entries.iter().enumerate() {
             for name in std::iter::once(&entry.name).chain(&entry.aliases) {
@@ -155,17 +132,44 @@ impl Registry {
                 }
             }
         }
-        if entries.is_empty() {
-            return Err(RegistryError::Empty);
-        }
-        Ok(Self {
+        let registry = Self {
             slots: Mutex::new(entries.iter().map(|_| Slot::default()).collect()),
             entries,
             places,
             bounds,
             limits,
             shelf,
-        })
+            stopped: AtomicBool::new(false),
+        };
+        for entry in &registry.entries {
+            let name = &entry.name;
+            registry.weigh(entry).map_err(|error| RegistryError::Model {
+                name: name.clone(),
+                error,
+            })?;
+        }
+        Ok(registry)
+    }
+
+    /// Creates a registry of one model that has been started.
+    pub fn of(served: ServedModel) -> Self {
+        let name = served.name().to_owned();
+        let entry = Entry {
+            name: name.clone(),
+            aliases: Vec::new(),
+            source: None,
+            metrics: served.metrics().clone(),
+            limits: served.limits().clone(),
+        };
+        Self {
+            limits: served.limits().clone(),
+            shelf: served.grammars().shelf().clone(),
+            slots: Mutex::new(vec![Slot::loaded(Arc::new(served), 0)]),
+            entries: vec![entry],
+            places: HashMap::from([(name, Place(0))]),
+            bounds: Bounds::default(),
+            stopped: AtomicBool::new(false),
+        }
     }
 
     /// Returns the place of the model that answers requests which name none.
@@ -254,11 +258,11 @@ impl Registry {
     /// Returns `true` if a request could be answered: by a model whose engine runs, or by one that can be
     /// loaded.
     pub fn is_alive(&self) -> bool {
-        let is_alive = |slot: &Slot| match &slot.state {
-            State::Loaded(loaded) => loaded.served.engine().stats().alive,
-            _ => true,
+        let is_alive = |(slot, entry): (&Slot, &Entry)| match &slot.state {
+            State::Loaded(loaded) => entry.source.is_some() || loaded.served.engine().is_alive(),
+            _ => entry.source.is_some(),
         };
-        self.slots().iter().any(is_alive)
+        self.slots().iter().zip(&self.entries).any(is_alive)
     }
 
     /// Unloads a model, at once if it is idle, or else when its last answer has ended; a request that comes
@@ -271,11 +275,13 @@ impl Registry {
         self.told(place).0
     }
 
-    /// Unloads the models that have been idle for too long at this time, and those that an operator has
-    /// unloaded while they were in use. Blocks while their engines end their passes.
+    /// Unloads the models that have been idle for too long at this time, those that an operator has unloaded
+    /// while they were in use, and those whose engines have ended. Blocks while their engines end their passes.
     pub fn tidy(&self, now: Instant) {
         let idle = self.bounds.idle;
         for place in self.places() {
+            let dead = self.slots()[place.0].bury();
+            self.tell_of_dead(place, dead.as_ref());
             let gone = self.slots()[place.0].end_if_due(now, idle);
             if let Some(loaded) = gone {
                 self.retire(place, loaded);
@@ -283,8 +289,13 @@ impl Registry {
         }
     }
 
-    /// Ends the engines of all loaded models; their running requests receive an error.
+    /// Ends the engines of all loaded models; their running requests receive an error. Waits for loads that
+    /// are under way, which cannot be given up halfway, and begins no others.
     pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        while self.slots().iter().any(|slot| slot.state.changes()) {
+            std::thread::sleep(LOOK);
+        }
         let mut loaded = Vec::new();
         for slot in self.slots().iter() {
             if let State::Loaded(model) = &slot.state {
@@ -293,6 +304,13 @@ impl Registry {
         }
         for served in loaded {
             served.engine().stop();
+        }
+    }
+
+    /// Logs that the engine of a model has ended, if it has.
+    fn tell_of_dead(&self, place: Place, dead: Option<&Loaded>) {
+        if dead.is_some() {
+            tracing::error!(model = self.name(place), "unloaded: {}", LoadError::Died);
         }
     }
 

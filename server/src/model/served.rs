@@ -62,6 +62,7 @@ pub struct ServedModel {
     limits: RequestLimits,
     callbacks: Arc<Callbacks>,
     weights: WeightFormat,
+    weight_bytes: u64,
     tool_format: ToolFormat,
     fingerprint: String,
 }
@@ -114,6 +115,7 @@ impl ServedModel {
             limits: RequestLimits::default(),
             callbacks: Arc::default(),
             weights: WeightFormat::Stored,
+            weight_bytes: 0,
             tool_format,
             fingerprint: FINGERPRINT.to_owned(),
         })
@@ -206,18 +208,25 @@ impl ServedModel {
         self.tool_format
     }
 
-    /// Sets the format of its weights.
+    /// Sets the format of its weights, and the bytes that they take with those of its draft model; without
+    /// this, nothing is known of them.
     #[must_use]
-    pub fn with_weights(self, weights: WeightFormat) -> Self {
+    pub fn with_weights(self, weights: WeightFormat, weight_bytes: u64) -> Self {
         let fingerprint = match weights {
             WeightFormat::Stored => FINGERPRINT.to_owned(),
             rounded => format!("{FINGERPRINT}-{rounded}"),
         };
         Self {
             weights,
+            weight_bytes,
             fingerprint,
             ..self
         }
+    }
+
+    /// Returns the bytes that its weights take, with those of its draft model; 0 if that is not known.
+    pub fn weight_bytes(&self) -> u64 {
+        self.weight_bytes
     }
 
     /// Returns the format of its weights.

@@ -19,6 +19,11 @@
 mod clock;
 mod value;
 
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use lexiform_cli::failure::reason;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use serde_json::{Map, Value};
 
@@ -26,6 +31,8 @@ use crate::wire::chat::Message;
 
 /// The maximum number of steps of a template; the largest honest ones need a few thousand per message.
 const FUEL: u64 = 20_000_000;
+/// The maximum size of a file with a template; those of published models have some kilobytes.
+const MOST_BYTES: u64 = 1 << 20;
 /// The name of the template in its environment.
 const NAME: &str = "chat";
 
@@ -35,6 +42,14 @@ pub enum TemplateError {
     /// The template itself is not valid.
     #[error("the chat template is not valid: {0}")]
     Invalid(String),
+    /// The file of the template cannot be used.
+    #[error("the chat template {}: {why}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// The template refused the conversation, or failed on it.
     #[error("the model's chat template does not take this conversation: {0}")]
     Refused(String),
@@ -295,6 +310,28 @@ impl Marks {
             }
         }
         pieces
+    }
+}
+
+/// Reads the source of a template from a file of its own.
+///
+/// # Errors
+/// Fails if the file cannot be read, is too long, or has no valid template.
+pub fn read_source(file: &Path) -> Result<String, TemplateError> {
+    let fails = |why: String| TemplateError::File {
+        file: file.to_owned(),
+        why,
+    };
+    let mut source = String::new();
+    let opened = File::open(file).map(|opened| opened.take(MOST_BYTES + 1));
+    let read = opened.and_then(|mut opened| opened.read_to_string(&mut source));
+    read.map_err(|error| fails(reason(&error)))?;
+    if source.len() as u64 > MOST_BYTES {
+        return Err(fails(format!("it is longer than {MOST_BYTES} bytes")));
+    }
+    match ChatTemplate::new(&source, Vec::new(), Vec::new()) {
+        Ok(_) => Ok(source),
+        Err(error) => Err(fails(error.to_string())),
     }
 }
 

@@ -44,6 +44,14 @@ pub enum StartError {
     /// The chat template is invalid.
     #[error("cannot load the model: {0}")]
     Template(#[from] TemplateError),
+    /// The operator allows longer texts than the model has positions.
+    #[error("--max-model-len {asked}: the model has {positions} positions")]
+    TooLong {
+        /// The tokens of a text that the operator allows.
+        asked: usize,
+        /// The positions of the model.
+        positions: usize,
+    },
     /// The texts to draft from cannot be used.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
@@ -157,14 +165,15 @@ pub struct ModelText {
 
 impl ModelText {
     /// Reads `tokenizer.json`, and `tokenizer_config.json`, `chat_template.jinja` and
-    /// `generation_config.json` if they exist.
+    /// `generation_config.json` if they exist. `template` replaces the model's own chat template.
     ///
     /// # Errors
     /// Fails if a file is missing or broken.
-    pub fn read(files: &ModelFiles) -> Result<Self, StartError> {
+    pub fn read(files: &ModelFiles, template: Option<String>) -> Result<Self, StartError> {
         let tokenizer = files.text("tokenizer.json")?;
         let config = optional_json(files, "tokenizer_config.json")?.unwrap_or_default();
-        let jinja = optional(files, "chat_template.jinja")?;
+        let jinja =
+            template.map_or_else(|| optional(files, "chat_template.jinja"), |given| Ok(Some(given)))?;
         let generation = optional_json(files, "generation_config.json")?;
         let defaults = generation.as_ref().map_or_else(Defaults::default, Defaults::read);
         Self::new(tokenizer.as_bytes(), &config, jinja, defaults)
@@ -310,7 +319,7 @@ mod tests {
     #[test]
     fn a_missing_tokenizer_is_named() {
         let folder = std::env::temp_dir().join(format!("lexiform-no-model-{}", std::process::id()));
-        let message = ModelText::read(&ModelFiles::folder(folder))
+        let message = ModelText::read(&ModelFiles::folder(folder), None)
             .err()
             .map(|error| error.to_string())
             .unwrap_or_default();

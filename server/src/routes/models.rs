@@ -134,6 +134,7 @@ fn card(models: &Registry, place: Place) -> ModelCard<'_> {
         details: details.map(|details| CardDetails {
             max_model_len: details.max_context,
             weights: details.weights,
+            weight_bytes: details.weight_bytes,
             tool_format: details.tool_format,
             batch_invariant: details.batch_invariant,
         }),

@@ -47,13 +47,14 @@ pub fn exposition(app: &AppState) -> String {
     let mut loaded = Vec::new();
     models.each_loaded(|place, served| {
         let engine = served.engine();
-        loaded.push((place, engine.stats(), engine.clone()));
+        loaded.push((place, engine.stats(), engine.clone(), served.weight_bytes()));
     });
     let gauges = models.places().map(|place| {
         let loaded = loaded.iter().find(|(loaded, ..)| *loaded == place);
         ModelGauges {
             metrics: models.metrics(place),
-            engine: loaded.map(|(_, stats, engine)| (stats, engine.meters())),
+            engine: loaded.map(|(_, stats, engine, _)| (stats, engine.meters())),
+            weight_bytes: loaded.map_or(0, |(.., bytes)| *bytes),
             turned_away: models.limits_of(place).turned_away(),
         }
     });

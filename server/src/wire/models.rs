@@ -95,6 +95,8 @@ pub struct CardDetails {
     /// The format of its weights in memory: `stored` as in the folder, or the format that they were rounded
     /// to, which makes it a different model.
     pub weights: &'static str,
+    /// The bytes that its weights take in memory, with those of its draft model.
+    pub weight_bytes: u64,
     /// The format in which the model is held to write calls of tools, or `any`.
     pub tool_format: &'static str,
     /// `true` if requests may set `batch_invariant`.

@@ -20,11 +20,14 @@ use super::service::{Answer, PATIENCE, Service, chat, read_chunk, read_head, ser
 
 const HOUR: Duration = Duration::from_secs(3600);
 
+/// The bytes that the weights of each model are said to take.
+const WEIGHTS: [u64; 3] = [4, 3, 6];
+
 /// How often each model was loaded.
-type Loads = Arc<[AtomicUsize; 3]>;
+pub(crate) type Loads = Arc<[AtomicUsize; 3]>;
 
 /// The models `a`, `b` and `c`, of which `b` is also called `beta`.
-fn offers(loads: &Loads) -> Vec<Offer> {
+pub(crate) fn offers(loads: &Loads) -> Vec<Offer> {
     let offer = |(place, name): (usize, &'static str)| {
         let loads = loads.clone();
         let load = move |shelf: &Arc<Shelf>| {
@@ -39,19 +42,20 @@ fn offers(loads: &Loads) -> Vec<Offer> {
                 Vec::new()
             },
             load: Box::new(load),
+            weigh: Box::new(move || Ok(WEIGHTS[place])),
         }
     };
     ["a", "b", "c"].into_iter().enumerate().map(offer).collect()
 }
 
 /// A service of some models.
-struct Models {
-    service: Service,
+pub(crate) struct Models {
+    pub(crate) service: Service,
     loads: Loads,
 }
 
 impl Models {
-    fn start(bounds: Bounds) -> Self {
+    pub(crate) fn start(bounds: Bounds) -> Self {
         Self::with(bounds, unhurried(), Settings::default())
     }
 
@@ -64,36 +68,36 @@ impl Models {
         }
     }
 
-    fn loads(&self) -> [usize; 3] {
+    pub(crate) fn loads(&self) -> [usize; 3] {
         [0, 1, 2].map(|place| self.loads[place].load(Ordering::Acquire))
     }
 
-    fn chat(&self, model: &str) -> Answer {
+    pub(crate) fn chat(&self, model: &str) -> Answer {
         self.service.chat("echo x", json!({"model": model}))
     }
 
     /// Has a model answer, and returns its name.
-    fn answers(&self, model: &str) -> Value {
+    pub(crate) fn answers(&self, model: &str) -> Value {
         let answer = self.chat(model);
         assert_eq!(answer.status, 200, "{model}: {}", answer.text());
         answer.json()["model"].clone()
     }
 
-    fn states(&self) -> Vec<Value> {
+    pub(crate) fn states(&self) -> Vec<Value> {
         let cards = self.service.get("/v1/models").json();
         let cards = cards["data"].as_array().expect("a list").clone();
         cards.into_iter().map(|card| card["state"].clone()).collect()
     }
 
     /// Waits until the service has let go of its models: an answer is sent before they are.
-    fn until_idle(&self) {
+    pub(crate) fn until_idle(&self) {
         let models = &self.service.app.models;
         self.until("all are idle", || {
             models.places().all(|place| !models.is_in_use(place))
         });
     }
 
-    fn until(&self, what: &str, is: impl Fn() -> bool) {
+    pub(crate) fn until(&self, what: &str, is: impl Fn() -> bool) {
         let begun = Instant::now();
         while !is() {
             assert!(
@@ -106,7 +110,7 @@ impl Models {
     }
 
     /// Begins an answer that does not end, and reads until it is being written.
-    fn endless(&self, model: &str) -> BufReader<TcpStream> {
+    pub(crate) fn endless(&self, model: &str) -> BufReader<TcpStream> {
         let body = chat("forever", json!({"model": model, "stream": true}));
         let stream = self.service.begin("/v1/chat/completions", &body);
         let mut reader = BufReader::new(stream);
@@ -115,11 +119,11 @@ impl Models {
         reader
     }
 
-    fn operate(&self, model: &str, what: &str) -> Answer {
+    pub(crate) fn operate(&self, model: &str, what: &str) -> Answer {
         self.service.post(&format!("/v1/models/{model}/{what}"), "")
     }
 
-    fn place(&self, model: &str) -> Place {
+    pub(crate) fn place(&self, model: &str) -> Place {
         self.service
             .app
             .models
@@ -207,7 +211,7 @@ fn a_model_is_loaded_once_when_it_is_first_used() {
 }
 
 /// A model whose load waits for a signal, and fails if the signal says so.
-fn gated() -> (Models, Sender<Result<(), StartError>>, Loads) {
+pub(crate) fn gated() -> (Models, Sender<Result<(), StartError>>, Loads) {
     let (gate, opened) = channel();
     let (loads, opened) = (Loads::default(), Mutex::new(opened));
     let mut offers = offers(&loads);
@@ -293,6 +297,7 @@ fn the_least_recently_used_model_makes_room() {
     let models = Models::start(Bounds {
         loaded: 2,
         idle: None,
+        ..Bounds::default()
     });
     for model in ["a", "b", "a"] {
         models.answers(model);
@@ -311,6 +316,7 @@ fn a_model_in_use_makes_no_room() {
     let models = Models::start(Bounds {
         loaded: 1,
         idle: None,
+        ..Bounds::default()
     });
     let mut stream = models.endless("a");
     let registry = models.service.app.models.clone();
@@ -336,6 +342,7 @@ fn an_idle_model_is_unloaded_in_time_and_its_counts_go_on() {
     let models = Models::start(Bounds {
         loaded: 3,
         idle: Some(HOUR),
+        ..Bounds::default()
     });
     let registry = &models.service.app.models;
     let before = Instant::now();
@@ -403,6 +410,7 @@ fn models_that_take_turns_answer_everything() {
     let models = Models::start(Bounds {
         loaded: 1,
         idle: None,
+        ..Bounds::default()
     });
     std::thread::scope(|scope| {
         for client in 0..3 {

@@ -17,7 +17,7 @@ fn service(weights: WeightFormat) -> Service {
     let text = ModelText::new(tokenizer.as_bytes(), &config, None, Defaults::default()).expect("a tokenizer");
     let model = ScriptedModel::new(TOKENS, 1 << 12, |_| vec![0.0; TOKENS]);
     let served = ServedModel::start("m".to_owned(), Box::new(model), None, text, &[IM_END], roomy());
-    let served = served.expect("the engine starts").with_weights(weights);
+    let served = served.expect("the engine starts").with_weights(weights, 0);
     Service::of_served(served, Settings::default())
 }
 

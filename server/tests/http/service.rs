@@ -111,11 +111,7 @@ impl Service {
         settings: Settings,
         (tls, keep_alive): (Option<rustls::ServerConfig>, Duration),
     ) -> Self {
-        Self::of_models(
-            Registry::of(served).expect("one model"),
-            settings,
-            (tls, keep_alive),
-        )
+        Self::of_models(Registry::of(served), settings, (tls, keep_alive))
     }
 
     /// Of the models of a registry.

@@ -7,20 +7,18 @@
 //! ```
 
 mod sending;
-mod service;
 mod sources;
 mod table;
 
 use super::driver::{Clients, Seen, said};
+use super::model;
+use super::service::{Program, Service};
 use crate::options::Options;
-use crate::process::{Failure, cargo, must_succeed, root};
-use crate::setup;
+use crate::process::Failure;
 use crate::tally::Tally;
 use crate::traffic::http::{Answer, CHAT, ask, post_as};
 use sending::Outcome;
 use serde_json::json;
-use service::Service;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use table::{Attack, Dice, Expected};
@@ -53,17 +51,15 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     let Some(options) = Options::read(args, USAGE)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    let port = u16::try_from(options.number("--port", 0)).map_err(|_| options.wrong("--port"))?;
-    let program = options
-        .get("--program")
-        .map_or_else(built, |program| Ok(program.into()))?;
-    let memory = (options.number("--memory", 2_000) as u64) << 20;
+    // So that the light client is another one than those that attack.
+    let args = "--model demo --log error --trusted-proxy 127.0.0.1";
+    let program = Program::read(&options, &args.split(' ').collect::<Vec<_>>())?;
     let mut running = None;
     let mut tally = Tally::default();
     for attack in attacks(&options) {
         let service = match &mut running {
             Some(running) => running,
-            none => none.insert(start(&program, port, memory)?),
+            none => none.insert(start(&program)?),
         };
         let seen = attacked(service, &attack);
         let problems = problems(attack.expected, &seen);
@@ -73,13 +69,6 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         running = running.filter(|_| problems.is_empty());
     }
     Ok(tally.close())
-}
-
-fn built() -> Result<PathBuf, Failure> {
-    setup::ensure()?;
-    let build = "build --release --package lexiform-server --bins --features kernels";
-    must_succeed(&mut cargo(build.split(' ')))?;
-    Ok(root().join("target/release/lexiform-server"))
 }
 
 fn attacks(options: &Options) -> Vec<Attack> {
@@ -96,6 +85,7 @@ fn attacks(options: &Options) -> Vec<Attack> {
 /// The service under attack.
 struct Running {
     service: Service,
+    model: String,
     /// The wait of the light client without other requests.
     alone: Duration,
     /// The longest mask so far.
@@ -119,22 +109,33 @@ struct SeenOutcome {
     end: Option<String>,
 }
 
-fn start(program: &Path, port: u16, memory: u64) -> Result<Running, Failure> {
-    let service = Service::start(program, port, memory)?;
+fn start(program: &Program) -> Result<Running, Failure> {
+    let service = program.start()?;
+    let model = model(&service.address)?;
     if !sending::is_live(&service.address) {
         return Err(Failure::new("the service does not say that it lives"));
     }
     // The first requests fill caches that later ones use.
-    let light = |seconds| light(&service, || std::thread::sleep(Duration::from_secs(seconds))).0;
+    let light = |seconds| {
+        light((&service, &model), || {
+            std::thread::sleep(Duration::from_secs(seconds))
+        })
+        .0
+    };
     light(1);
     let alone = wait(&light(2));
     let mask = longest_mask(&service.address);
-    Ok(Running { service, alone, mask })
+    Ok(Running {
+        service,
+        model,
+        alone,
+        mask,
+    })
 }
 
 /// Runs a client of small requests until `meanwhile` returns.
-fn light<T>(service: &Service, meanwhile: impl FnOnce() -> T) -> (Seen, T) {
-    let body = json!({"model": service.model, "max_tokens": 4, "temperature": 0, "guided_choice": ["yes", "no"],
+fn light<T>((service, model): (&Service, &str), meanwhile: impl FnOnce() -> T) -> (Seen, T) {
+    let body = json!({"model": model, "max_tokens": 4, "temperature": 0, "guided_choice": ["yes", "no"],
         "messages": said("Is water wet?")});
     let body = body.to_string();
     let (count, first, step) = (1, 0, Some(1));
@@ -181,9 +182,9 @@ fn attacked(running: &mut Running, attack: &Attack) -> SeenOutcome {
     let service = &mut running.service;
     let before = service.memory();
     service.take_peak();
-    let (light, outcome) = light(service, || {
+    let (light, outcome) = light((service, &running.model), || {
         std::thread::sleep(Duration::from_millis(200));
-        sending::send(&service.address, &service.model, &attack.sent)
+        sending::send(&service.address, &running.model, &attack.sent)
     });
     let idle = spent_idly(service, attack);
     let peak = service.take_peak();

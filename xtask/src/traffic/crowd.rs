@@ -2,7 +2,8 @@
 //! and half by beams. Every text is checked.
 
 use super::driver::{Clients, Seen, chat, extended};
-use super::{PATIENCE, address, load, memory, model};
+use super::promise::{self, Promise};
+use super::{PATIENCE, address, memory, model};
 use crate::options::Options;
 use crate::process::{Failure, code};
 use crate::traffic::http::{CHAT, post_as};
@@ -23,15 +24,14 @@ const TEXTS: usize = 8;
 /// The methods by which the texts are generated; clients take turns with them.
 const METHODS: [&str; 2] = ["smc", "beam"];
 
-/// Returns a request for eight texts by a method, and the function that checks each.
-fn request(model: &str, seed: usize, method: &str) -> (Value, fn(&str) -> bool) {
-    // Of the four kinds of constraints, only those with at least eight texts.
-    let (constraint, obeys) = load::constraint(seed / 6 * 4 + seed / 2 % 3);
+/// Returns a request for eight texts by a method, and what each must obey.
+fn request(model: &str, seed: usize, method: &str) -> (Value, Promise) {
+    let promise = Promise::of(promise::OF_MANY, seed / 2);
     let more = match method {
         "smc" => json!({"n": TEXTS, "law": "smc", "particles": TEXTS}),
         _ => json!({"n": TEXTS, "search": {"kind": "beam", "width": TEXTS}}),
     };
-    (extended(chat(model, seed, constraint), more), obeys)
+    (extended(chat(model, seed, promise.fields()), more), promise)
 }
 
 /// Returns a request for eight texts, by particles or by beams.
@@ -73,12 +73,12 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
 
 /// Records the time until all texts were there, or the error in them.
 fn ask(address: &str, model: &str, seed: usize, method: &'static str, seen: &mut Seen) {
-    let (body, obeys) = request(model, seed, method);
+    let (body, promise) = request(model, seed, method);
     let body = body.to_string();
     let answer = post_as(seed, address, (CHAT, &body), |answer| answer.time < PATIENCE);
     let right = match &answer.broken {
         Some(error) => Err(format!("broken connection: {}", error.kind())),
-        None => is_right(answer.status, &answer.body, obeys),
+        None => is_right(answer.status, &answer.body, |text| promise.obeys(text)),
     };
     match right {
         Ok(()) => seen.time(method, answer.time),
@@ -87,14 +87,14 @@ fn ask(address: &str, model: &str, seed: usize, method: &'static str, seen: &mut
 }
 
 /// Checks that all texts are there and obey the constraint.
-fn is_right(status: u16, text: &str, obeys: fn(&str) -> bool) -> Result<(), String> {
+fn is_right(status: u16, text: &str, obeys: impl Fn(&str) -> bool) -> Result<(), String> {
     let answer: Value = serde_json::from_str(text).unwrap_or_default();
     let choices = answer["choices"]
         .as_array()
         .map(Vec::as_slice)
         .unwrap_or_default();
     let right = choices.iter().filter(|choice| {
-        choice["finish_reason"] == "stop" && choice["message"]["content"].as_str().is_some_and(obeys)
+        choice["finish_reason"] == "stop" && choice["message"]["content"].as_str().is_some_and(&obeys)
     });
     match (status, right.count()) {
         (200, found) if found == choices.len() && found > 0 => Ok(()),

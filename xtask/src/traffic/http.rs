@@ -85,11 +85,17 @@ pub(crate) fn post_as(
 /// Returns the head of a request with the address of a client, behind the first line.
 pub(crate) fn as_client(client: usize, head: &str) -> String {
     let [_, high, middle, low] = (client as u32).to_be_bytes();
-    head.replacen(
-        "\r\n",
-        &format!("\r\nx-forwarded-for: 10.{high}.{middle}.{low}\r\n"),
-        1,
-    )
+    with(head, &format!("x-forwarded-for: 10.{high}.{middle}.{low}"))
+}
+
+/// Returns the head of a request with an API key, behind the first line.
+pub(crate) fn with_key(key: &str, head: &str) -> String {
+    with(head, &format!("authorization: Bearer {key}"))
+}
+
+/// Returns the head of a request with a further line.
+fn with(head: &str, line: &str) -> String {
+    head.replacen("\r\n", &format!("\r\n{line}\r\n"), 1)
 }
 
 /// Connects to `HOST:PORT`.
@@ -109,7 +115,9 @@ pub(crate) fn connect(address: &str) -> std::io::Result<TcpStream> {
     Err(failed)
 }
 
-fn exchange(address: &str, request: &str, goes_on: impl Fn(&Answer) -> bool) -> Answer {
+/// Sends a whole request on a new connection. Reads the answer until it ends, or until `goes_on` returns
+/// `false`.
+pub(crate) fn exchange(address: &str, request: &str, goes_on: impl Fn(&Answer) -> bool) -> Answer {
     let begun = Instant::now();
     match connect(address) {
         Ok(mut stream) => talk(&mut stream, begun, request, goes_on),

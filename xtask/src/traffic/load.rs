@@ -4,11 +4,12 @@
 //! It implements HTTP itself, so that nothing between it and the service can hide a mistake.
 
 use super::driver::{Clients, Seen, chat};
+use super::promise::{self, Promise, Told};
 use super::{PATIENCE, address, memory, model, page};
 use crate::options::Options;
 use crate::process::{Failure, code};
 use crate::traffic::http::{Answer, CHAT, post};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -113,38 +114,10 @@ fn number(metrics: &str, name: &str) -> f64 {
     metrics.lines().find_map(of).unwrap_or(0.0)
 }
 
-/// Returns schemas of different kinds, and the function that checks an answer.
-pub(super) fn constraint(turn: usize) -> (Value, fn(&str) -> bool) {
-    match turn % 4 {
-        0 => {
-            let schema = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 20},
-                "age": {"type": "integer", "minimum": 0, "maximum": 150}}, "required": ["name", "age"],
-                "additionalProperties": false});
-            (json!({"guided_json": schema}), |text| {
-                serde_json::from_str::<Value>(text)
-                    .is_ok_and(|value| value["age"].is_u64() && value["name"].is_string())
-            })
-        }
-        1 => {
-            let schema = json!({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1, "maxItems": 3 + turn % 5});
-            (json!({"guided_json": schema}), |text| {
-                serde_json::from_str::<Value>(text)
-                    .is_ok_and(|value| value.as_array().is_some_and(|all| !all.is_empty()))
-            })
-        }
-        2 => (json!({"guided_regex": "[a-f]{3}-[0-9]{2}"}), |text| {
-            text.len() == 6 && text.as_bytes()[3] == b'-'
-        }),
-        _ => (json!({"guided_choice": ["yes", "no"]}), |text| {
-            ["yes", "no"].contains(&text)
-        }),
-    }
-}
-
 /// Sends the request of a turn, and records its outcome.
 fn ask(address: &str, model: &str, turn: usize, seen: &mut Seen) {
-    let (kind, (constraint, obeys)) = (turn % 8, constraint(turn));
-    let mut body = chat(model, turn, constraint);
+    let (kind, promise) = (turn % 8, Promise::of(promise::SHORT, turn));
+    let mut body = chat(model, turn, promise.fields());
     match kind {
         6 => body["guided_regex"] = json!("("),
         7 => body["temperature"] = json!("hot"),
@@ -162,7 +135,7 @@ fn ask(address: &str, model: &str, turn: usize, seen: &mut Seen) {
     }
     seen.time("first byte", answer.first.unwrap_or(answer.time));
     seen.time("whole answer", answer.time);
-    match judge(answer.status, kind, &answer.body, obeys) {
+    match judge(answer.status, kind, &answer.body, |text| promise.obeys(text)) {
         Ok(outcome) => seen.count(outcome),
         Err(wrong) => {
             seen.count("WRONG");
@@ -172,48 +145,24 @@ fn ask(address: &str, model: &str, turn: usize, seen: &mut Seen) {
 }
 
 /// Returns the kind of an answer, or the reason why it is wrong.
-fn judge(status: u16, kind: usize, text: &str, obeys: fn(&str) -> bool) -> Result<String, String> {
-    let (content, finish) = if kind < 5 { streamed(text) } else { plain(text) };
-    let told = match (status, kind, finish.as_str()) {
+fn judge(status: u16, kind: usize, text: &str, obeys: impl Fn(&str) -> bool) -> Result<String, String> {
+    let told = match kind {
+        ..5 => Told::streamed(text),
+        _ => Told::whole(text),
+    };
+    let said = match (status, kind, told.finish.as_str()) {
         (408 | 429 | 503, ..) => return Ok(format!("refused with {status}")),
         (400, 6 | 7, _) => Ok("a wrong request, refused with 400"),
         (200, 6 | 7, _) => Err("a wrong request was answered"),
-        (200, _, "stop") if obeys(&content) => Ok("a right answer"),
+        (200, _, "stop") if obeys(&told.content) => Ok("a right answer"),
         (200, _, "stop") => Err("an answer does not obey"),
         (200, _, "length") => Ok("a cut answer"),
-        (200, _, "error") => Ok("an error event"),
+        (200, ..) if !told.error.is_empty() => Ok("an error event"),
         (200, ..) => Err("an answer has no end"),
         _ => Err("an unexpected status"),
     };
-    told.map(str::to_owned)
+    said.map(str::to_owned)
         .map_err(|why| format!("{why}: status {status}: {text:.300}"))
-}
-
-fn streamed(text: &str) -> (String, String) {
-    let (mut content, mut finish) = (String::new(), String::new());
-    for line in text.lines().filter_map(|line| line.strip_prefix("data: ")) {
-        let Ok(event) = serde_json::from_str::<Value>(line) else {
-            continue;
-        };
-        let choice = &event["choices"][0];
-        content.push_str(choice["delta"]["content"].as_str().unwrap_or_default());
-        if let Some(reason) = choice["finish_reason"].as_str() {
-            finish = reason.to_owned();
-        } else if event["error"].is_object() {
-            finish = "error".to_owned();
-        }
-    }
-    (content, finish)
-}
-
-fn plain(text: &str) -> (String, String) {
-    let answer: Value = serde_json::from_str(text).unwrap_or_default();
-    let choice = &answer["choices"][0];
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    (
-        text(&choice["message"]["content"]),
-        text(&choice["finish_reason"]),
-    )
 }
 
 #[cfg(test)]

@@ -64,6 +64,14 @@ impl PassReads {
 }
 
 impl Config {
+    /// Returns the bytes of all weights, if a number of a matrix takes `number` bytes, and one of the
+    /// embedding `table` bytes where it is kept beside the output layer; `None` where both are one matrix.
+    pub(in crate::torch) fn weights(&self, number: f64, table: Option<f64>) -> f64 {
+        let table = table.unwrap_or(0.0) * self.vocab as f64 * self.hidden as f64;
+        // Of infinitely many tokens each expert is chosen by some.
+        self.reads(number, 0).weights(f64::INFINITY) + table
+    }
+
     /// Returns what a pass reads, if a number of a matrix takes `number` bytes and one of the cache `cached`
     /// bytes.
     pub(in crate::torch) fn reads(&self, number: f64, cached: usize) -> PassReads {
@@ -167,6 +175,8 @@ mod tests {
             let off = reads.weights(1e6) - 4.0 * stored(folder, &config);
             assert!(off.abs() < 0.5, "{folder}: {off} bytes off");
             assert_eq!(config.reads(2.0, 4).weights(3.0) * 2.0, reads.weights(3.0));
+            let all = config.weights(4.0, Some(2.0)) - config.weights(4.0, None);
+            assert_eq!(all, 2.0 * (config.vocab * config.hidden) as f64, "{folder}");
         }
     }
 

@@ -12,7 +12,7 @@ use super::table::{ModelSettings, ModelTable};
 use crate::cli::model::Chosen;
 use crate::grammars::store::Shelf;
 use crate::model::limits::RequestLimits;
-use crate::model::registry::{Bounds, Load, Offer, Registry};
+use crate::model::registry::{Bounds, Load, Offer, Registry, Weigh};
 use crate::model::source::Wanted;
 use crate::operate::callbacks::Callbacks;
 
@@ -70,6 +70,16 @@ pub(super) struct ModelsArgs {
         value_name = "N"
     )]
     models_loaded: Option<NonZeroUsize>,
+    /// Memory for the weights of the models that are loaded at a time, in MiB, by default any. A request for
+    /// a model that finds no room unloads the ones that were not used for the longest time, once they are
+    /// idle; a model that is larger by itself is refused at the start. Caches and grammars are not counted
+    #[arg(
+        help_heading = "Model",
+        long,
+        env = "LEXIFORM_MODELS_MEMORY",
+        value_name = "MIB"
+    )]
+    models_memory: Option<NonZeroUsize>,
     /// Seconds after which an idle model is unloaded, by default never; the next request loads it again
     #[arg(
         help_heading = "Model",
@@ -143,15 +153,16 @@ impl ModelsArgs {
         self.add_aliases(&mut offers)?;
         let bounds = Bounds {
             loaded: self.models_loaded.map_or(usize::MAX, NonZeroUsize::get),
+            memory: self
+                .models_memory
+                .map(|mib| (mib.get() as u64).saturating_mul(1 << 20)),
             idle: self.idle_unload_seconds.map(Duration::from_secs),
         };
         let registry = Registry::new(offers, bounds, limits, shelf);
         let registry = registry.map_err(|error| Failure::message(error.to_string()))?;
         if self.load_models == When::Start {
-            for place in registry.places().take(bounds.loaded) {
-                let loaded = registry.load_now(place);
-                loaded.map_err(|error| Failure::message(error.to_string()))?;
-            }
+            let loaded = registry.load_first();
+            loaded.map_err(|error| Failure::message(error.to_string()))?;
         }
         Ok(registry)
     }
@@ -214,7 +225,15 @@ impl ModelsArgs {
             *folder = folder.as_ref().map(|all| all.join(file_name(&name)));
         }
         let (callbacks, served_name) = (callbacks.clone(), name.clone());
+        let choice = Arc::new((settings, word));
+        let weighed = choice.clone();
+        let weigh: Weigh = Box::new(move || {
+            let (settings, word) = &*weighed;
+            let chosen = settings.run.choose(word.as_deref(), Wanted::ToAnswer)?;
+            settings.run.weigh(&chosen.files, chosen.draft_files.as_ref())
+        });
         let load: Load = Box::new(move |shelf| {
+            let (settings, word) = &*choice;
             let chosen = Chosen {
                 adapter: adapter.clone(),
                 ..settings.run.choose(word.as_deref(), Wanted::ToAnswer)?
@@ -232,6 +251,7 @@ impl ModelsArgs {
             name,
             aliases: aliases.unwrap_or_default(),
             load,
+            weigh,
         })
     }
 

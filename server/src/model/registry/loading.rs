@@ -1,18 +1,17 @@
-//! The loading of a model: one load for all who wait, within the bound on loaded models.
+//! The loading of a model: one load for all who wait, within the bounds on what is in memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::state::{Details, LoadError, Loaded, Outcome, State};
-use super::{Place, Registry};
+use super::state::{LoadError, Loaded, Outcome, Slot, State};
+use super::{Entry, LOOK, Place, Registry};
 use crate::model::served::ServedModel;
+use crate::model::text::StartError;
 use crate::wire::error::ApiError;
-
-/// The time between two looks for a model that has become idle.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// What a request finds.
 enum Found {
@@ -22,6 +21,18 @@ enum Found {
     Loading(watch::Receiver<Outcome>),
     /// A model that is leaving the memory: it can be loaded in a moment.
     Retiring,
+    /// No model is loaded any more.
+    Stopped,
+}
+
+/// What there is for a model that is to be loaded.
+enum Room {
+    /// Enough: the model counts against the bounds from now on.
+    Enough,
+    /// As much as this idle model leaves, at least.
+    Idle(Place, Loaded),
+    /// Not enough, whichever idle models leave.
+    None,
 }
 
 impl Registry {
@@ -40,6 +51,7 @@ impl Registry {
             let mut outcome = match self.find_or_begin(place, within) {
                 Found::Loaded(served) => return Ok(served),
                 Found::Loading(outcome) => outcome,
+                Found::Stopped => return Err(ApiError::shutting_down()),
                 Found::Retiring if tokio::time::Instant::now() >= deadline => {
                     return Err(self.late(place, within));
                 }
@@ -63,17 +75,30 @@ impl Registry {
 
     /// Returns the error of a request that has waited for a model for this long.
     fn late(&self, place: Place, within: Duration) -> ApiError {
-        let has_room = self.slots()[place.0].state.takes_room();
+        let has_room = self.slots()[place.0].state.room().is_some();
         match has_room {
             true => ApiError::model_loading(self.name(place), within.as_secs_f64()),
-            false => self.no_room().told(self.name(place)),
+            false => LoadError::NoRoom(self.bounds).told(self.name(place)),
         }
     }
 
-    fn no_room(&self) -> LoadError {
-        LoadError::NoRoom {
-            loaded: self.bounds.loaded,
+    /// Loads the models for which there is room beside those before them, in their order, on this thread.
+    ///
+    /// # Errors
+    /// Fails if one of them cannot be loaded.
+    pub fn load_first(&self) -> Result<(), LoadError> {
+        for place in self.places() {
+            let bytes = self.weigh(self.entry(place))?;
+            let is_admitted = {
+                let slots = self.slots();
+                self.bounds
+                    .admit(bytes, slots.iter().filter_map(|slot| slot.state.room()))
+            };
+            if is_admitted {
+                self.load_now(place)?;
+            }
         }
+        Ok(())
     }
 
     /// Loads a model on this thread, if it is not in memory.
@@ -82,10 +107,7 @@ impl Registry {
     /// Fails if it cannot be loaded.
     pub fn load_now(&self, place: Place) -> Result<(), LoadError> {
         let (sender, outcome) = watch::channel(None);
-        let state = State::Loading {
-            has_room: false,
-            outcome,
-        };
+        let state = State::Loading { room: None, outcome };
         match &mut self.slots()[place.0].state {
             slot @ State::Unloaded(_) => *slot = state,
             _ => return Ok(()),
@@ -98,6 +120,9 @@ impl Registry {
 
     /// Returns the model, or the load of it that is under way; begins one if there is none.
     fn find_or_begin(self: &Arc<Self>, place: Place, within: Duration) -> Found {
+        let dead = self.slots()[place.0].bury();
+        self.tell_of_dead(place, dead.as_ref());
+        drop(dead);
         let mut slots = self.slots();
         let slot = &mut slots[place.0];
         if let Some(served) = slot.take_up(Instant::now()) {
@@ -105,12 +130,13 @@ impl Registry {
         }
         match &slot.state {
             State::Loading { outcome, .. } => return Found::Loading(outcome.clone()),
-            State::Retiring => return Found::Retiring,
+            State::Retiring(_) => return Found::Retiring,
+            _ if self.stopped.load(Ordering::Acquire) => return Found::Stopped,
             State::Unloaded(_) | State::Loaded(_) => {}
         }
         let (sender, outcome) = watch::channel(None);
         slot.state = State::Loading {
-            has_room: false,
+            room: None,
             outcome: outcome.clone(),
         };
         let registry = self.clone();
@@ -135,87 +161,104 @@ impl Registry {
         within: Duration,
         is_wanted: impl Fn() -> bool,
     ) -> Result<Arc<ServedModel>, LoadError> {
-        let loaded = self.make_room(place, within, is_wanted);
-        let loaded = loaded.and_then(|()| self.read(place)).map(Arc::new);
+        let bytes = self.weigh(self.entry(place));
+        let bytes = bytes.and_then(|bytes| self.make_room(place, bytes, (within, is_wanted)).map(|()| bytes));
+        let loaded = bytes.and_then(|bytes| Ok((Arc::new(self.read(place)?), bytes)));
         let mut slots = self.slots();
         let slot = &mut slots[place.0];
-        slot.state = match &loaded {
-            Ok(served) => {
-                slot.details = Some(Details::from(&**served));
-                State::Loaded(Loaded {
-                    served: served.clone(),
-                    used: Instant::now(),
-                    leaves: false,
-                })
-            }
+        match &loaded {
+            Ok((served, bytes)) => *slot = Slot::loaded(served.clone(), *bytes),
             // That others use the memory says nothing about this model.
-            Err(LoadError::NoRoom { .. }) => State::default(),
-            Err(error) => State::Unloaded(Some(error.clone())),
-        };
-        loaded
+            Err(LoadError::NoRoom(_) | LoadError::Stopped) => slot.state = State::default(),
+            Err(error) => slot.state = State::Unloaded(Some(error.clone())),
+        }
+        loaded.map(|(served, _)| served)
     }
 
-    /// Waits until the model may be loaded, and unloads the model that was not used for the longest time if
-    /// it is idle. Gives up when the time is over, or when nobody waits any more.
+    /// Returns the bytes of a model's weights; 0 if there is no bound on those, or if it cannot be loaded.
+    pub(super) fn weigh(&self, entry: &Entry) -> Result<u64, LoadError> {
+        let (Some(memory), Some((_, weigh))) = (self.bounds.memory, &entry.source) else {
+            return Ok(0);
+        };
+        match guarded(weigh)? {
+            bytes if bytes > memory => Err(LoadError::TooLarge { bytes, memory }),
+            bytes => Ok(bytes),
+        }
+    }
+
+    /// Waits until the model may be loaded, and unloads idle models, those first that were not used for the
+    /// longest time, if that makes enough room. Gives up when the time is over, when nobody waits any more, or
+    /// when the service ends.
     fn make_room(
         &self,
         place: Place,
-        within: Duration,
-        is_wanted: impl Fn() -> bool,
+        bytes: u64,
+        (within, is_wanted): (Duration, impl Fn() -> bool),
     ) -> Result<(), LoadError> {
         let deadline = Instant::now() + within;
         loop {
-            if self.take_room(place) {
-                return Ok(());
+            if self.stopped.load(Ordering::Acquire) {
+                return Err(LoadError::Stopped);
             }
-            if let Some((idle, loaded)) = self.least_recently_used() {
-                self.retire(idle, loaded);
-            } else if Instant::now() >= deadline || !is_wanted() {
-                return Err(self.no_room());
-            } else {
-                std::thread::sleep(LOOK);
+            match self.take_room(place, bytes) {
+                Room::Enough => return Ok(()),
+                Room::Idle(idle, loaded) => self.retire(idle, loaded),
+                Room::None if Instant::now() >= deadline || !is_wanted() => {
+                    return Err(LoadError::NoRoom(self.bounds));
+                }
+                Room::None => std::thread::sleep(LOOK),
             }
         }
     }
 
-    /// Counts the model against the bound if there is room.
-    fn take_room(&self, place: Place) -> bool {
+    /// Counts a model with so many bytes of weights against the bounds if there is room. Otherwise takes the
+    /// idle model out of its slot that was not used for the longest time, if all idle ones leave enough.
+    fn take_room(&self, place: Place, bytes: u64) -> Room {
         let mut slots = self.slots();
-        let taken = slots.iter().filter(|slot| slot.state.takes_room()).count();
-        match &mut slots[place.0].state {
-            State::Loading { has_room, .. } if taken < self.bounds.loaded => {
-                *has_room = true;
-                true
+        if self
+            .bounds
+            .admit(bytes, slots.iter().filter_map(|slot| slot.state.room()))
+        {
+            if let State::Loading { room, .. } = &mut slots[place.0].state {
+                *room = Some(bytes);
             }
-            _ => false,
+            return Room::Enough;
         }
-    }
-
-    /// Takes the idle model that was not used for the longest time out of its slot.
-    fn least_recently_used(&self) -> Option<(Place, Loaded)> {
-        let mut slots = self.slots();
-        let idle = slots.iter().enumerate().filter_map(|(place, slot)| {
-            let since = slot.idle_since()?;
-            Some((since, place))
-        });
-        let (_, place) = idle.min()?;
-        let loaded = slots[place].end_if(|_| true)?;
-        Some((Place(place), loaded))
+        let busy = slots.iter().filter(|slot| slot.idle_since().is_none());
+        if !self
+            .bounds
+            .admit(bytes, busy.filter_map(|slot| slot.state.room()))
+        {
+            return Room::None;
+        }
+        let idle = slots.iter().enumerate();
+        let idle = idle.filter_map(|(place, slot)| Some((slot.idle_since()?, place)));
+        let Some((_, place)) = idle.min() else {
+            return Room::None;
+        };
+        match slots[place].end_if(|_| true) {
+            Some(loaded) => Room::Idle(Place(place), loaded),
+            None => Room::None,
+        }
     }
 
     /// Loads the model.
     fn read(&self, place: Place) -> Result<ServedModel, LoadError> {
         let entry = self.entry(place);
+        let (load, _) = entry.source.as_ref().ok_or(LoadError::Once)?;
         tracing::info!(model = entry.name, "loading the model");
-        let loaded = catch_unwind(AssertUnwindSafe(|| (entry.load)(&self.shelf)));
-        let served = match loaded {
-            Ok(loaded) => loaded.map_err(|error| LoadError::Failed(Arc::new(error))),
-            Err(_) => Err(LoadError::Panicked),
-        };
-        let served = served.inspect_err(|error| {
+        let served = guarded(|| load(&self.shelf)).inspect_err(|error| {
             tracing::error!(model = entry.name, "the model cannot be loaded: {error}");
         })?;
         let served = served.with_metrics(entry.metrics.clone());
         Ok(served.with_limits(entry.limits.clone()))
+    }
+}
+
+/// Runs a step of a load, which may panic.
+fn guarded<T>(step: impl FnOnce() -> Result<T, StartError>) -> Result<T, LoadError> {
+    match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(done) => done.map_err(|error| LoadError::Failed(Arc::new(error))),
+        Err(_) => Err(LoadError::Panicked),
     }
 }

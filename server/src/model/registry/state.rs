@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch::Receiver;
 
+use super::bounds::Bounds;
 use crate::model::served::ServedModel;
 use crate::model::text::StartError;
 use crate::wire::error::ApiError;
@@ -12,11 +13,18 @@ use crate::wire::error::ApiError;
 /// The reasons why a model is not loaded.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LoadError {
-    /// As many models as are allowed are in memory, and all of them were in use all the time.
-    #[error("{loaded} models are loaded, as many as may be at a time, and all of them are in use")]
-    NoRoom {
-        /// The bound on loaded models.
-        loaded: usize,
+    /// As many models as are allowed are in memory, and those were in use all the time.
+    #[error("{0} may be in memory at a time, and those that are there are in use")]
+    NoRoom(Bounds),
+    /// Its weights alone take more memory than all models may.
+    #[error(
+        "its weights take {bytes} bytes, and --models-memory allows {memory} bytes for all models together"
+    )]
+    TooLarge {
+        /// The bytes of its weights.
+        bytes: u64,
+        /// The bytes that all models may take.
+        memory: u64,
     },
     /// Its files cannot be used, or its engine cannot start.
     #[error("{0}")]
@@ -24,14 +32,26 @@ pub enum LoadError {
     /// The load panicked.
     #[error("the load panicked; the log has the reason")]
     Panicked,
+    /// Its engine has ended by itself, so that the model has to be loaded again.
+    #[error("its engine has ended, after passes that failed one after another; the log has the reason")]
+    Died,
+    /// It was started elsewhere, so that it cannot be loaded again.
+    #[error("it cannot be loaded again")]
+    Once,
+    /// The service ends.
+    #[error("the service is ending")]
+    Stopped,
 }
 
 impl LoadError {
     /// Returns the error for a client who asked for the model of this name.
     pub(super) fn told(&self, name: &str) -> ApiError {
         match self {
-            Self::NoRoom { .. } => ApiError::no_room_for_model(name, &self.to_string()),
-            Self::Failed(_) | Self::Panicked => ApiError::model_not_loaded(name, &self.to_string()),
+            Self::NoRoom(_) => ApiError::no_room_for_model(name, &self.to_string()),
+            Self::Stopped => ApiError::shutting_down(),
+            Self::TooLarge { .. } | Self::Failed(_) | Self::Panicked | Self::Died | Self::Once => {
+                ApiError::model_not_loaded(name, &self.to_string())
+            }
         }
     }
 }
@@ -76,6 +96,8 @@ pub struct Details {
     pub max_context: usize,
     /// The name of the format of its weights.
     pub weights: &'static str,
+    /// The bytes that its weights take, with those of its draft model.
+    pub weight_bytes: u64,
     /// The name of the format of calls of tools.
     pub tool_format: &'static str,
     /// `true` if requests may set `batch_invariant`.
@@ -88,6 +110,7 @@ impl From<&ServedModel> for Details {
             created: served.created(),
             max_context: served.engine().max_context(),
             weights: served.weights().name(),
+            weight_bytes: served.weight_bytes(),
             tool_format: served.tool_format().name(),
             batch_invariant: served.engine().variance().is_none(),
         }
@@ -100,14 +123,14 @@ pub(super) enum State {
     Unloaded(Option<LoadError>),
     /// Being loaded, by one thread for all who wait.
     Loading {
-        /// `true` from when it counts against the bound.
-        has_room: bool,
+        /// The bytes of its weights, from when it counts against the bounds.
+        room: Option<u64>,
         outcome: Receiver<Outcome>,
     },
     /// In memory.
     Loaded(Loaded),
-    /// Leaving the memory; nobody uses it.
-    Retiring,
+    /// Leaving the memory, with so many bytes of weights; nobody uses it.
+    Retiring(u64),
 }
 
 impl Default for State {
@@ -117,19 +140,27 @@ impl Default for State {
 }
 
 impl State {
-    /// Returns `true` if the model counts against the bound on loaded ones.
-    pub(super) fn takes_room(&self) -> bool {
+    /// Returns the bytes of weights that count against the bounds; `None` if the model does not count.
+    pub(super) fn room(&self) -> Option<u64> {
         match self {
-            Self::Unloaded(_) => false,
-            Self::Loading { has_room, .. } => *has_room,
-            Self::Loaded(_) | Self::Retiring => true,
+            Self::Unloaded(_) => None,
+            Self::Loading { room, .. } => *room,
+            Self::Loaded(loaded) => Some(loaded.bytes),
+            Self::Retiring(bytes) => Some(*bytes),
         }
+    }
+
+    /// Returns `true` if the model is on its way into or out of the memory.
+    pub(super) fn changes(&self) -> bool {
+        matches!(self, Self::Loading { .. } | Self::Retiring(_))
     }
 }
 
 /// A model in memory.
 pub(super) struct Loaded {
     pub(super) served: Arc<ServedModel>,
+    /// The bytes of weights that count against the bounds.
+    pub(super) bytes: u64,
     /// When it was last taken up, or seen in use.
     pub(super) used: Instant,
     /// `true` if an operator has unloaded it while it was in use.
@@ -151,11 +182,27 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Takes up the model if it is loaded.
+    /// Returns the slot of a model that is in memory, whose weights count as so many bytes.
+    pub(super) fn loaded(served: Arc<ServedModel>, bytes: u64) -> Self {
+        Self {
+            details: Some(Details::from(&*served)),
+            state: State::Loaded(Loaded {
+                served,
+                bytes,
+                used: Instant::now(),
+                leaves: false,
+            }),
+        }
+    }
+
+    /// Takes up the model if it is loaded, and its engine runs.
     pub(super) fn take_up(&mut self, now: Instant) -> Option<Arc<ServedModel>> {
         let State::Loaded(loaded) = &mut self.state else {
             return None;
         };
+        if !loaded.served.engine().is_alive() {
+            return None;
+        }
         loaded.used = now;
         loaded.leaves = false;
         Some(loaded.served.clone())
@@ -172,7 +219,7 @@ impl Slot {
             State::Loading { .. } => (Status::Loading, None),
             State::Loaded(loaded) if loaded.leaves => (Status::Unloading, None),
             State::Loaded(_) => (Status::Loaded, None),
-            State::Retiring => (Status::Unloading, None),
+            State::Retiring(_) => (Status::Unloading, None),
         };
         (status, error, self.details)
     }
@@ -205,10 +252,22 @@ impl Slot {
         }
     }
 
+    /// Takes a model out whose engine has ended: the slot is empty, although requests may hold the model until
+    /// they have failed.
+    pub(super) fn bury(&mut self) -> Option<Loaded> {
+        let is_dead = |loaded: &Loaded| !loaded.served.engine().is_alive();
+        let dead = self.end_if(is_dead)?;
+        self.state = State::Unloaded(Some(LoadError::Died));
+        Some(dead)
+    }
+
     /// Takes the model out of the slot, which retires it, if it satisfies `is`.
     pub(super) fn end_if(&mut self, is: impl Fn(&Loaded) -> bool) -> Option<Loaded> {
-        match std::mem::replace(&mut self.state, State::Retiring) {
-            State::Loaded(loaded) if is(&loaded) => Some(loaded),
+        match std::mem::take(&mut self.state) {
+            State::Loaded(loaded) if is(&loaded) => {
+                self.state = State::Retiring(loaded.bytes);
+                Some(loaded)
+            }
             other => {
                 self.state = other;
                 None

@@ -25,6 +25,8 @@ pub struct ModelGauges<'a> {
     pub metrics: &'a Metrics,
     /// The statistics of its engine, and the times that steps in it take, as long as the model is loaded.
     pub engine: Option<(&'a Stats, &'a Meters)>,
+    /// The bytes of its weights, as long as it is loaded.
+    pub weight_bytes: u64,
     /// The requests that its queues had no room for.
     pub turned_away: TurnedAway,
 }
@@ -78,6 +80,7 @@ pub fn exposition(models: &[ModelGauges<'_>], now: &ServerGauges) -> String {
             drafts(stats, &mut registry);
             meters(steps, &mut registry);
         }
+        weights(model.weight_bytes, &mut registry);
         queues(model.turned_away, &mut registry);
         if place == 0 {
             server(now, &mut registry);
@@ -229,6 +232,14 @@ fn meters(meters: &Meters, registry: &mut Registry) {
     }
 }
 
+/// Registers the size of a model.
+fn weights(bytes: u64, registry: &mut Registry) {
+    register! { registry, ConstGauge::new;
+        "lexiform_weight_bytes",
+        "Bytes of the weights of the model and of its draft model; 0 while it is not in memory", bytes;
+    }
+}
+
 /// Registers what the queues of a model had no room for.
 fn queues(away: TurnedAway, registry: &mut Registry) {
     // vLLM's names for the limits.
@@ -298,6 +309,7 @@ mod tests {
         let of = |metrics, engine| ModelGauges {
             metrics,
             engine,
+            weight_bytes: 0,
             turned_away: TurnedAway::default(),
         };
         let text = exposition(&[of(&a, None), of(&b, Some((&stats, &meters)))], &idle_server());
@@ -341,6 +353,7 @@ mod tests {
             &[ModelGauges {
                 metrics: &metrics,
                 engine: Some((&stats, &meters)),
+                weight_bytes: 1 << 40,
                 turned_away: TurnedAway::default(),
             }],
             &idle_server(),

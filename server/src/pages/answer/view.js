@@ -175,7 +175,7 @@ export class View {
   async judge(constrained, free) {
     if (!["schema", "regex", "ebnf"].includes(constrained.state.kind)) return;
     const texts = free.samples.map(sample => sample.content);
-    const told = await ask("/v1/grammars/check", {...constraintOf(constrained.state), texts}).catch(() => null);
+    const told = await ask("/v1/grammars/check", {...constraintOf({...constrained.state, model: constrained.model}), texts}).catch(() => null);
     for (const [index, result] of (told?.results ?? []).entries()) {
       const entry = this.shown.find(({sample}) => sample === free.samples[index]);
       if (!entry) continue;

@@ -20,7 +20,7 @@ const WORDS = {
 };
 
 export class Lint {
-  /** `parts` are the elements that are filled, `state` gives what the form holds. */
+  /** `parts` are the elements that are filled, `state` gives what the form holds, with the model. */
   constructor(editor, parts, state) {
     Object.assign(this, {editor, parts, state, problems: [], round: 0, timer: 0, running: Promise.resolve(), isDirty: false});
     editor.area.addEventListener("input", () => this.later());
@@ -114,17 +114,17 @@ async function findings(state) {
   if (!state.source.trim()) {
     return {valid: false, diagnostics: [{path: "", severity: "error", message: "Nothing is written here yet. Write a constraint, or pick an example."}]};
   }
-  return state.kind === "tools" ? findingsOfTools(state.source) : ask("/v1/grammars/lint", constraintOf(state));
+  return state.kind === "tools" ? findingsOfTools(state) : ask("/v1/grammars/lint", constraintOf(state));
 }
 
 /** The findings about each tool's parameters; their places lead through the list of tools. */
-async function findingsOfTools(source) {
+async function findingsOfTools({source, model}) {
   let tools;
   try {
     tools = JSON.parse(source);
   } catch (error) {
     // A list that is no JSON is no schema either, and the service says where and why.
-    return ask("/v1/grammars/lint", constraintOf({kind: "schema", source}));
+    return ask("/v1/grammars/lint", constraintOf({kind: "schema", source, model}));
   }
   if (!Array.isArray(tools)) {
     return {valid: false, diagnostics: [{path: "", severity: "error", message: "The tools are a list: [{\"type\": \"function\", \"function\": {…}}]"}]};
@@ -132,7 +132,7 @@ async function findingsOfTools(source) {
   const all = await Promise.all(tools.map(async (tool, index) => {
     const parameters = tool?.function?.parameters;
     if (parameters === undefined) return {valid: true, enforced: "exact", diagnostics: []};
-    const told = await ask("/v1/grammars/lint", constraintOf({kind: "schema", source: JSON.stringify(parameters)}));
+    const told = await ask("/v1/grammars/lint", constraintOf({kind: "schema", source: JSON.stringify(parameters), model}));
     const within = path => `/${index}/function/parameters${path.replace(/^#/, "")}`;
     return {...told, diagnostics: told.diagnostics.map(one => ({...one, path: within(one.path)}))};
   }));

@@ -21,7 +21,7 @@ const SAVED_AFTER = 300;
 const editor = new Editor(at("editor"));
 const view = new View();
 const form = new Form(editor, changed);
-const lint = new Lint(editor, {verdict: at("verdict"), list: at("problems"), sample: at("sample")}, () => form.state);
+const lint = new Lint(editor, {verdict: at("verdict"), list: at("problems"), sample: at("sample")}, () => ({...form.state, model}));
 const earlier = new History(at("earlier"), showAgain);
 const reading = new PromptView({fold: at("reading"), text: at("prompt-text"), note: at("prompt-note")}, () => model && [form.state, model]);
 let model = "", running = null, saving = 0;
@@ -132,6 +132,7 @@ function choiceOf(names) {
   const choice = make("select", {"aria-label": "Model"}, names.map(name => make("option", {value: name, textContent: name})));
   choice.onchange = () => {
     model = choice.value;
+    lint.now();
     showCode();
     reading.later();
   };

@@ -16,7 +16,7 @@ function field(kind, source) {
 }
 
 /** The constraint as the routes that look at constraints take it. A schema is sent as a text, so that one that is no JSON is told of. */
-export const constraintOf = ({kind, source}) => field(kind, source);
+export const constraintOf = ({kind, source, model}) => ({...field(kind, source), ...(model && {model})});
 
 /** The fields of a request that only this service knows; official clients send them as `extra_body`. */
 const OWN = ["structured_outputs", "monitors", "law", "search", "field_confidence", "schema_in_prompt"];
