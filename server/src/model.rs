@@ -11,6 +11,5 @@ pub mod registry;
 pub mod running;
 pub mod served;
 pub mod source;
-pub mod template;
 pub mod text;
 pub mod weighing;
