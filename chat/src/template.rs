@@ -54,6 +54,9 @@ pub enum TemplateError {
     /// The template refused the conversation, or failed on it.
     #[error("the model's chat template does not take this conversation: {0}")]
     Refused(String),
+    /// A message is not an object.
+    #[error("/messages/{0}: expected an object")]
+    NotAnObject(usize),
     /// The last message is to be continued, and the template does not write its content.
     #[error("the model's chat template does not write the last message, so it cannot be continued")]
     NoLastMessage,
@@ -153,6 +156,13 @@ impl ChatTemplate {
     /// # Errors
     /// Fails if the template refuses the conversation.
     pub fn render(&self, conversation: &Conversation<'_>) -> Result<Prompt, TemplateError> {
+        if let Some(at) = conversation
+            .messages
+            .iter()
+            .position(|message| !message.is_object())
+        {
+            return Err(TemplateError::NotAnObject(at));
+        }
         let mut origins = Origins::default();
         let open = Open::of(conversation, &mut origins)?;
         let variables = self.variables(conversation, open.is_some(), &mut origins);

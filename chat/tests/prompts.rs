@@ -149,6 +149,8 @@ fn templates_refuse_with_their_place() {
         let message = refusal(source);
         assert!(message.contains(part), "{source}: {message}");
     }
+    let text = render("{{ messages }}", &json!([{}, "hello"]), Ending::Answer);
+    assert!(text.is_err_and(|error| error.to_string() == "/messages/1: expected an object"));
     assert!(ChatTemplate::new("{% if %}", Vec::new()).is_err());
     assert!(ChatTemplate::new(&"a".repeat(2 << 20), Vec::new()).is_err());
 }

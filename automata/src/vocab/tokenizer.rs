@@ -317,18 +317,22 @@ impl Tokenizer {
         rest.is_some_and(<[u8]>::is_empty)
     }
 
-    /// Returns the fewest tokens that write these bytes, by dynamic programming from the end.
+    /// Returns the fewest text tokens that write these bytes, by dynamic programming from the end. Marks, which
+    /// write their names, are no text: a text that spells one must not become it.
     fn spell(&self, text: &[u8]) -> Result<Vec<u32>, TokenizerError> {
         // best[i] is the number of tokens for text[i..], and the first of them with its length.
         let mut best: Vec<Option<(usize, u32, usize)>> = vec![None; text.len() + 1];
         best[text.len()] = Some((0, 0, 0));
         for at in (0..text.len()).rev() {
             for (len, tokens) in self.tokens.trie().prefixes(&text[at..]) {
-                let Some((count, ..)) = best[at + len] else {
+                let text = tokens
+                    .iter()
+                    .find(|&&token| self.tokens.kind(token) == TokenKind::Text);
+                let (Some((count, ..)), Some(&token)) = (best[at + len], text) else {
                     continue;
                 };
                 if best[at].is_none_or(|(least, ..)| count + 1 < least) {
-                    best[at] = Some((count + 1, tokens[0], len));
+                    best[at] = Some((count + 1, token, len));
                 }
             }
         }
