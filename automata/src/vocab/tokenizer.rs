@@ -239,9 +239,7 @@ impl Tokenizer {
     ) -> tokenizers::Result<Vec<Token>> {
         let tokens = self.cutter.get_model().tokenize(piece.get())?;
         let is_text = |token: &Token| {
-            self.tokens.kind(token.id) == TokenKind::Text
-                || self.file.unknown() == Some(token.id)
-                || self.added.is_blank(token.id)
+            self.is_plain(token.id) || self.file.unknown() == Some(token.id) || self.added.is_blank(token.id)
         };
         if tokens.iter().all(is_text) {
             return Ok(tokens);
@@ -256,7 +254,7 @@ impl Tokenizer {
                 plain.push(token);
                 continue;
             }
-            let spelt = self.spell(self.tokens.bytes(token.id))?;
+            let spelt = self.spell_with(self.tokens.bytes(token.id), |token| self.is_plain(token))?;
             plain.extend(
                 spelt
                     .into_iter()
@@ -317,17 +315,25 @@ impl Tokenizer {
         rest.is_some_and(<[u8]>::is_empty)
     }
 
-    /// Returns the fewest text tokens that write these bytes, by dynamic programming from the end. Marks, which
-    /// write their names, are no text: a text that spells one must not become it.
+    /// Returns `true` if a token writes text and was not added.
+    fn is_plain(&self, token: u32) -> bool {
+        self.tokens.kind(token) == TokenKind::Text && !self.added.is_control(token)
+    }
+
+    /// Returns the fewest text tokens that write these bytes. Marks, which write their names, are no text: a
+    /// text that spells one must not become it.
     fn spell(&self, text: &[u8]) -> Result<Vec<u32>, TokenizerError> {
+        self.spell_with(text, |token| self.tokens.kind(token) == TokenKind::Text)
+    }
+
+    /// Returns the fewest of these tokens that write these bytes, by dynamic programming from the end.
+    fn spell_with(&self, text: &[u8], may_write: impl Fn(u32) -> bool) -> Result<Vec<u32>, TokenizerError> {
         // best[i] is the number of tokens for text[i..], and the first of them with its length.
         let mut best: Vec<Option<(usize, u32, usize)>> = vec![None; text.len() + 1];
         best[text.len()] = Some((0, 0, 0));
         for at in (0..text.len()).rev() {
             for (len, tokens) in self.tokens.trie().prefixes(&text[at..]) {
-                let text = tokens
-                    .iter()
-                    .find(|&&token| self.tokens.kind(token) == TokenKind::Text);
+                let text = tokens.iter().find(|&&token| may_write(token));
                 let (Some((count, ..)), Some(&token)) = (best[at + len], text) else {
                     continue;
                 };

@@ -18,6 +18,7 @@
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
+use rustc_hash::FxHashSet;
 use tokenizers::normalizer::Range as Part;
 use tokenizers::{AddedToken, NormalizedString, Normalizer, NormalizerWrapper, Token};
 use unicode_normalization::UnicodeNormalization;
@@ -34,6 +35,8 @@ pub(super) struct AddedTokens {
     blank: Patterns,
     /// Tokens that are compared with the normalized text.
     normalized: Patterns,
+    /// All tokens that are not of blanks.
+    control: FxHashSet<u32>,
 }
 
 /// Tokens with the automaton that finds them.
@@ -78,7 +81,9 @@ impl AddedTokens {
         let own = |tokens: &[(u32, AddedToken)]| -> Vec<String> {
             tokens.iter().map(|(_, token)| token.content.clone()).collect()
         };
+        let control = verbatim.iter().chain(&normalized).map(|(id, _)| *id).collect();
         Ok(Self {
+            control,
             verbatim: Patterns::new(&own(&verbatim), verbatim, MatchKind::LeftmostLongest)?,
             blank: Patterns::new(&own(&blank), blank, MatchKind::LeftmostLongest)?,
             normalized: Patterns::new(&texts, normalized, MatchKind::Standard)?,
@@ -88,6 +93,11 @@ impl AddedTokens {
     /// Returns `true` if this is a token of blanks.
     pub(super) fn is_blank(&self, id: u32) -> bool {
         self.blank.tokens.iter().any(|(blank, _)| *blank == id)
+    }
+
+    /// Returns `true` if this is an added token that is not of blanks.
+    pub(super) fn is_control(&self, id: u32) -> bool {
+        self.control.contains(&id)
     }
 
     /// Returns `true` if normalized texts have to be searched too.
