@@ -27,6 +27,8 @@ mod tokenizer;
 mod tokenizer_file;
 mod tokenizer_json;
 mod trie;
+#[cfg(feature = "tokenizers")]
+mod trusting;
 mod vocabulary;
 
 pub(crate) use alphabet::{Alphabet, BEYOND_ASCII, UNSOUND, Within, ascii, beyond};

@@ -11,6 +11,6 @@ pub mod registry;
 pub mod running;
 pub mod served;
 pub mod source;
-pub mod template;
+pub mod template_file;
 pub mod text;
 pub mod weighing;

@@ -1,28 +1,31 @@
 //! Converts text to tokens and back, with the tokenization rules of a `tokenizer.json`.
 //!
 //! Hugging Face's `tokenizers` does the tokenization; the bytes of the tokens come from this crate's own
-//! reader, so that a text and its tokens can be compared exactly. There are three ways to encode text for a
+//! reader, so that a text and its tokens can be compared exactly. There are four ways to encode text for a
 //! model:
 //!
 //! ```text
 //!   encode               text that continues a prompt  exactly these bytes; no dummy space, no normalization
 //!   encode_plain         an untrusted text             the file's own rules, but no special tokens
-//!   encode_with_special  a rendered chat template      the file's own rules; "<|im_end|>" is the token
+//!   encode_with_special  a text that is trusted        the file's own rules; "<|im_end|>" is the token
+//!   encode_trusting      a rendered chat template      likewise, in those parts of it that are trusted
 //! ```
 //!
-//! Only the second and third way add the dummy space of SentencePiece models: a model sees ` Hello` for a
+//! All but the first way add the dummy space of SentencePiece models: a model sees ` Hello` for a
 //! prompt `Hello`, but the text after the prompt contains exactly the spaces that the model writes.
 
+use std::ops::Range;
 use std::panic::catch_unwind;
 
 use serde_json::{Value, json};
 use tokenizers::{
-    Model, Normalizer, NormalizerWrapper, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
-    PreTokenizerWrapper,
+    Model, NormalizedString, Normalizer, NormalizerWrapper, OffsetReferential, OffsetType,
+    PreTokenizedString, PreTokenizer, PreTokenizerWrapper, Token,
 };
 
 use super::pieces::{Cut, at_least, has_seams, keeps_ascii, pieces};
 use super::spelling::parts;
+use super::trusting::{AddedTokens, cut, is_within};
 use super::{
     ReadLimits, TextStream, TokenKind, TokenizerFile, Vocabulary, VocabularyError, from_tokenizer_json,
 };
@@ -71,6 +74,7 @@ pub struct Tokenizer {
     /// The file's tokens without end tokens, to look up bytes.
     tokens: Vocabulary,
     opening: Vec<u32>,
+    added: AddedTokens,
     /// `true` if a text may be split into pieces; see [`Tokenizer::pieces`].
     has_seams: bool,
     /// `true` if tokens write ASCII texts unchanged; see [`Tokenizer::at_least`].
@@ -98,12 +102,15 @@ impl Tokenizer {
         check_ids(&cutter, &tokens)?;
         let exact = TextTreatment::exact(&cutter)?;
         let opening = opening(&cutter)?;
+        let added = AddedTokens::new(cutter.get_added_tokens_decoder(), cutter.get_normalizer());
+        let added = added.map_err(unusable)?;
         let mut tokenizer = Tokenizer {
             cutter,
             exact,
             file,
             tokens,
             opening,
+            added,
             has_seams: false,
             keeps_ascii: false,
             names: Vec::new(),
@@ -121,10 +128,11 @@ impl Tokenizer {
         // once.
         let strips = added.iter().any(|token| token.lstrip || token.rstrip);
         let crosses = added.iter().any(|token| token.content.contains(' '));
-        let cuts: [Cut<'_>; 3] = [
+        let cuts: [Cut<'_>; 4] = [
             &|text| self.encode(text).ok(),
             &|text| self.encode_plain(text).ok(),
             &|text| self.encode_with_special(text).ok(),
+            &|text| self.encode_trusting(text, &[]).ok(),
         ];
         self.has_seams = !strips && !crosses && has_seams(normalizer.as_ref(), &self.tokens, &cuts);
         let keeps = normalizer.as_ref().is_none_or(keeps_ascii);
@@ -184,11 +192,76 @@ impl Tokenizer {
         Ok(plain)
     }
 
-    /// Returns the tokens of a rendered chat template: the names of special and other added tokens become
-    /// those tokens. Never pass untrusted text. No tokens are prepended; see [`opening`](Self::opening).
+    /// Returns the tokens of a trusted text: the names of special and other added tokens become those tokens.
+    /// Never pass untrusted text. No tokens are prepended; see [`opening`](Self::opening).
     pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         let encoding = self.cutter.encode_fast(text, false).map_err(unusable)?;
         Ok(encoding.get_ids().to_vec())
+    }
+
+    /// Returns the tokens of a text of which only these parts, in order, are trusted: the name of an added
+    /// token becomes the token if it lies in one of them, and is spelled by ordinary tokens elsewhere, also
+    /// across the ends of a part. A text that names no added token has the tokens of
+    /// [`encode_with_special`](Self::encode_with_special). The ends of the parts are between characters.
+    pub fn encode_trusting(&self, text: &str, trusted: &[Range<usize>]) -> Result<Vec<u32>, TokenizerError> {
+        let mut pieces = PreTokenizedString::from(text);
+        let found = self.added.in_text(text, trusted);
+        let cut_text = |_, whole: NormalizedString| Ok(cut(&whole, &found));
+        pieces.split(cut_text).map_err(unusable)?;
+        if let Some(normalizer) = self.cutter.get_normalizer() {
+            let normalize = |piece: &mut NormalizedString| normalizer.normalize(piece);
+            pieces.normalize(normalize).map_err(unusable)?;
+        }
+        if self.added.are_normalized() {
+            let cut_piece = |_, piece: NormalizedString| {
+                let found = self.added.in_normalized(&piece, trusted);
+                Ok(cut(&piece, &found))
+            };
+            pieces.split(cut_piece).map_err(unusable)?;
+        }
+        if let Some(pre_tokenizer) = self.cutter.get_pre_tokenizer() {
+            pre_tokenizer.pre_tokenize(&mut pieces).map_err(unusable)?;
+        }
+        let tokenize = |piece: &NormalizedString| Ok(self.model_tokens(piece, trusted)?);
+        pieces.tokenize(tokenize).map_err(unusable)?;
+        let encoding = pieces
+            .into_encoding(None, 0, OffsetType::None)
+            .map_err(unusable)?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// Returns the tokens that the model gives a piece of text. A model may know the names of added tokens
+    /// (a Unigram model knows all of its pieces): outside the trusted parts, these are spelled out.
+    fn model_tokens(
+        &self,
+        piece: &NormalizedString,
+        trusted: &[Range<usize>],
+    ) -> tokenizers::Result<Vec<Token>> {
+        let tokens = self.cutter.get_model().tokenize(piece.get())?;
+        let is_text = |token: &Token| {
+            self.is_plain(token.id) || self.file.unknown() == Some(token.id) || self.added.is_blank(token.id)
+        };
+        if tokens.iter().all(is_text) {
+            return Ok(tokens);
+        }
+        let shift = piece.offsets_original().0;
+        let mut plain = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            let place = tokenizers::normalizer::Range::Normalized(token.offsets.0..token.offsets.1);
+            let place = piece.convert_offsets(place);
+            let place = place.map(|place| place.start + shift..place.end + shift);
+            if is_text(&token) || place.is_some_and(|place| is_within(&place, trusted)) {
+                plain.push(token);
+                continue;
+            }
+            let spelt = self.spell_with(self.tokens.bytes(token.id), |token| self.is_plain(token))?;
+            plain.extend(
+                spelt
+                    .into_iter()
+                    .map(|id| Token::new(id, String::new(), token.offsets)),
+            );
+        }
+        Ok(plain)
     }
 
     /// Returns the tokens that the file puts before every text, such as `<|begin_of_text|>`. Chat templates
@@ -242,18 +315,30 @@ impl Tokenizer {
         rest.is_some_and(<[u8]>::is_empty)
     }
 
-    /// Returns the fewest tokens that write these bytes, by dynamic programming from the end.
+    /// Returns `true` if a token writes text and was not added.
+    fn is_plain(&self, token: u32) -> bool {
+        self.tokens.kind(token) == TokenKind::Text && !self.added.is_control(token)
+    }
+
+    /// Returns the fewest text tokens that write these bytes. Marks, which write their names, are no text: a
+    /// text that spells one must not become it.
     fn spell(&self, text: &[u8]) -> Result<Vec<u32>, TokenizerError> {
+        self.spell_with(text, |token| self.tokens.kind(token) == TokenKind::Text)
+    }
+
+    /// Returns the fewest of these tokens that write these bytes, by dynamic programming from the end.
+    fn spell_with(&self, text: &[u8], may_write: impl Fn(u32) -> bool) -> Result<Vec<u32>, TokenizerError> {
         // best[i] is the number of tokens for text[i..], and the first of them with its length.
         let mut best: Vec<Option<(usize, u32, usize)>> = vec![None; text.len() + 1];
         best[text.len()] = Some((0, 0, 0));
         for at in (0..text.len()).rev() {
             for (len, tokens) in self.tokens.trie().prefixes(&text[at..]) {
-                let Some((count, ..)) = best[at + len] else {
+                let text = tokens.iter().find(|&&token| may_write(token));
+                let (Some((count, ..)), Some(&token)) = (best[at + len], text) else {
                     continue;
                 };
                 if best[at].is_none_or(|(least, ..)| count + 1 < least) {
-                    best[at] = Some((count + 1, tokens[0], len));
+                    best[at] = Some((count + 1, token, len));
                 }
             }
         }

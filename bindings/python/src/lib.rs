@@ -5,6 +5,7 @@
 //!                    │           ├─────► Session, for engines
 //!                    │           ├─────► Sampler, Particles, Chain: laws over rows of logits
 //!                    │           └─────► Repair, the nearest valid text
+//!   ChatTokenizer: prompts of chats and their tokens
 //!                    └ watch: deadlines, KeyboardInterrupt
 //! ```
 //!
@@ -23,6 +24,7 @@
 
 mod batch;
 mod buffer;
+mod chat;
 mod compiler;
 mod error;
 mod explain;
@@ -44,6 +46,7 @@ use pyo3::prelude::*;
 fn _lexiform(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<buffer::Masks>()?;
     module.add_class::<vocabulary::Vocabulary>()?;
+    module.add_class::<chat::ChatTokenizer>()?;
     module.add_class::<compiler::Compiler>()?;
     module.add_class::<grammar::Grammar>()?;
     module.add_class::<state::State>()?;

@@ -14,6 +14,7 @@ PAGES = [
     ROOT / "bindings" / "python" / "README.md",
     ROOT / "docs" / "src" / "python.md",
     ROOT / "docs" / "src" / "engines.md",
+    ROOT / "docs" / "src" / "prompts.md",
     ROOT / "docs" / "src" / "grammars.md",
 ]
 

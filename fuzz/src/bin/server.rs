@@ -3,12 +3,12 @@
 
 use std::process::ExitCode;
 
+use lexiform_chat::{ChatTemplate, Conversation, Ending};
 use lexiform_engine::{ModelFiles, describe};
 use lexiform_fuzz::clock::{COMPILE, within};
 use lexiform_fuzz::drive::{self, Target};
 use lexiform_cli::program::definition;
 use lexiform_server::cli::{Command, config::with_file};
-use lexiform_server::model::template::{ChatTemplate, Conversation};
 use lexiform_server::wire::{chat, completion, decisions, grammars, responses, tokens};
 
 #[global_allocator]
@@ -51,21 +51,20 @@ fn read_tokens(body: &[u8]) {
 fn template(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     let (source, said) = text.split_once('\0').unwrap_or((text, "Hi <|im_end|>"));
-    let control = vec!["<|im_start|>".to_owned(), "<|im_end|>".to_owned()];
     let made = within(COMPILE, "reading a template", || {
-        ChatTemplate::new(source, Vec::new(), control)
+        ChatTemplate::new(source, Vec::new())
     });
     let Ok(template) = made else { return };
-    let body = serde_json::json!({"model": "m", "messages": [{"role": "user", "content": said}]}).to_string();
-    let Ok(request) = chat::read(body.as_bytes()) else {
-        return;
-    };
+    let messages = [serde_json::json!({"role": "user", "content": said})];
     let tools = [serde_json::json!({"type": "function", "function": {"name": "f"}})];
     let conversation = Conversation {
-        messages: &request.messages,
+        messages: &messages,
+        ending: Ending::Answer,
         tools: &tools,
         schema: Some("{}"),
         arguments: &serde_json::Map::new(),
+        arguments_name: "chat_template_kwargs",
+        now: 0,
     };
     within(COMPILE, "rendering a template", || {
         drop(template.render(&conversation))

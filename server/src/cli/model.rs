@@ -17,7 +17,7 @@ use crate::grammars::store::Shelf;
 use crate::model::corpus;
 use crate::model::served::{self, ServedModel};
 use crate::model::source::{self, Located, Place, Stores, Wanted};
-use crate::model::template;
+use crate::model::template_file;
 use crate::model::text::{ModelText, StartError};
 use crate::operate::process;
 
@@ -222,7 +222,7 @@ impl RunArgs {
             (None, Place::BuiltIn) if self.drafts.draft_skip.is_none() => demo::draft_model(),
             (None, _) => None,
         };
-        let template = self.chat_template.as_deref().map(template::read_source);
+        let template = self.chat_template.as_deref().map(template_file::read);
         Ok(Chosen {
             files: files_at(&located.place, demo::model)?,
             draft_files,

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use lexiform::vocab::{Tokenizer, Vocabulary, VocabularyError};
+use lexiform_chat::ChatTemplate;
 use lexiform_engine::{Assistant, Engine, EngineConfig, Model, OwnTokens, Tokenise, WeightFormat};
 
 use crate::grammars::language::{END_THINK, THINK};
 use crate::grammars::store::{GrammarStore, Shelf};
 use crate::grammars::tool_format::{ToolFormat, ToolFormatChoice};
 use crate::model::limits::RequestLimits;
-use crate::model::template::ChatTemplate;
 use crate::model::text::{ModelText, StartError};
 use crate::operate::callbacks::Callbacks;
 use crate::operate::metrics::Metrics;

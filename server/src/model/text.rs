@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use lexiform::vocab::{Tokenizer, TokenizerError, VocabularyError};
+use lexiform_chat::{ChatTemplate, TemplateError};
 use lexiform_engine::{EngineError, LoadError, ModelFiles};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::model::corpus::CorpusError;
 use crate::model::source::SourceError;
-use crate::model::template::{ChatTemplate, TemplateError};
 use crate::operate::digest::sha256;
 
 /// The reasons why a model cannot be served.
@@ -193,14 +192,7 @@ impl ModelText {
         let source = jinja.or_else(|| template_source(tokenizer_config));
         let template = match source {
             None => None,
-            Some(source) => {
-                let control = control_tokens(tokenizer_json);
-                Some(ChatTemplate::new(
-                    &source,
-                    named_tokens(tokenizer_config),
-                    control,
-                )?)
-            }
+            Some(source) => Some(ChatTemplate::new(&source, named_tokens(tokenizer_config))?),
         };
         Ok(Self {
             tokenizer,
@@ -233,22 +225,6 @@ fn named_tokens(config: &Value) -> Vec<(String, String)> {
             Some((name.to_owned(), text.to_owned()))
         })
         .collect()
-}
-
-/// Returns all texts that the tokenizer reads as a separate token.
-fn control_tokens(tokenizer_json: &[u8]) -> Vec<String> {
-    /// The part of a `tokenizer.json` that lists them. The rest, which is long, is skipped.
-    #[derive(Default, Deserialize)]
-    struct Added {
-        #[serde(default)]
-        added_tokens: Vec<Value>,
-    }
-    let added: Added = serde_json::from_slice(tokenizer_json).unwrap_or_default();
-    let texts = added
-        .added_tokens
-        .iter()
-        .filter_map(|token| token.get("content")?.as_str());
-    texts.map(str::to_owned).collect()
 }
 
 fn optional(files: &ModelFiles, name: &str) -> Result<Option<String>, StartError> {

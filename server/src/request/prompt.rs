@@ -6,7 +6,9 @@
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
 use lexiform::vocab::TokenKind;
+use lexiform_chat::{ChatTemplate, Conversation, Ending, TemplateError};
 use lexiform_engine::{OnBudget, Request};
+use serde_json::Value;
 
 use crate::grammars::enforcement;
 use crate::grammars::interest::Interest;
@@ -14,10 +16,10 @@ use crate::grammars::language::{END_THINK, Language, THINK, Thought};
 use crate::grammars::store::Compiled;
 use crate::grammars::tool_format::ToolFormat;
 use crate::model::served::ServedModel;
-use crate::model::template::{ChatTemplate, Conversation, Piece, TemplateError};
+use crate::operate::random;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
 use crate::request::{permission, told};
-use crate::wire::chat::ChatRequest;
+use crate::wire::chat::{ChatRequest, Message};
 use crate::wire::completion::Prompt;
 use crate::wire::constraint::Constraint;
 use crate::wire::error::ApiError;
@@ -28,6 +30,8 @@ use crate::wire::tools::{Callable, Calls, Input, Mode};
 pub struct Chat {
     /// The tokens of the conversation.
     pub tokens: Vec<u32>,
+    /// Its text, and who wrote it; `None` if the model has no chat template.
+    pub prompt: Option<lexiform_chat::Prompt>,
     /// The language of the answer.
     pub language: Language,
 }
@@ -63,26 +67,33 @@ pub fn of_chat(
     };
     let told = told::of(template, request, &language);
     let messages = told.within(&request.messages);
+    let messages: Vec<Value> = messages.iter().map(Message::to_json).collect();
     let conversation = Conversation {
         messages: &messages,
-        continues: request.continues,
+        ending: if request.continues {
+            Ending::Open
+        } else {
+            Ending::Answer
+        },
         tools: told.tools,
         schema: told.schema.as_deref(),
         arguments: &request.template_arguments,
+        arguments_name: "chat_template_kwargs",
+        now: random::now(),
     };
-    let pieces = template.render(&conversation).map_err(|error| refused(&error))?;
+    let prompt = template.render(&conversation).map_err(|error| refused(&error))?;
     // A message that is continued has no thought before it that is still to be written.
     if !request.continues {
-        language.thought = thought(served, &pieces);
+        language.thought = thought(served, prompt.ending());
     }
-    for piece in &pieces {
-        match piece {
-            Piece::Template(text) => cutting.text(text, TextKind::Template)?,
-            Piece::Plain(text) => cutting.text(text, TextKind::Exact)?,
-        }
-    }
+    cutting.prompt(&prompt)?;
     let tokens = cutting.tokens();
-    Ok(Chat { tokens, language })
+    let prompt = Some(prompt);
+    Ok(Chat {
+        tokens,
+        prompt,
+        language,
+    })
 }
 
 /// Refuses constraints that are longer than any source may be, before anything is made of them: a copy, a
@@ -135,16 +146,13 @@ fn framed(mut calls: Calls, template: &ChatTemplate, format: ToolFormat) -> (Cal
     (calls, format)
 }
 
-/// Determines whether the answer begins with a thought: the prompt may have opened one, or opened and closed
-/// it.
-fn thought(served: &ServedModel, pieces: &[Piece]) -> Thought {
+/// Determines whether the answer begins with a thought: the end of the prompt, as far as the template wrote
+/// it, may have opened one, or opened and closed it.
+fn thought(served: &ServedModel, ending: &str) -> Thought {
     if !served.thinks() {
         return Thought::None;
     }
-    let Some(Piece::Template(last)) = pieces.last() else {
-        return Thought::Possible;
-    };
-    let end = last.trim_end();
+    let end = ending.trim_end();
     if end.ends_with(THINK) {
         Thought::Begun
     } else if end.ends_with(END_THINK) {

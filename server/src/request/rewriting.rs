@@ -55,6 +55,7 @@ pub fn prompt(
     let text = format!("{asked}\n\n{described}Text:\n{text}\n\nThe same text in the required form:\n");
     Ok(Chat {
         tokens: prompt::of_text(served, &Prompt::Text(text), cutting)?,
+        prompt: None,
         language: Language {
             content: generation.constraint.clone(),
             ..Language::default()

@@ -10,6 +10,7 @@
 //! cannot be split into pieces (blanks, a word of a million letters) is bounded as a whole.
 
 use lexiform::vocab::{Tokenizer, TokenizerError};
+use lexiform_chat::Prompt;
 
 use crate::grammars::interest::Interest;
 use crate::model::served::ServedModel;
@@ -30,8 +31,6 @@ pub enum TextKind {
     Exact,
     /// As a prompt from a stranger, in which nothing becomes a special token.
     Plain,
-    /// As the output of a chat template, in which the names of special tokens become these tokens.
-    Template,
 }
 
 /// Splits the texts of one prompt into tokens.
@@ -112,34 +111,50 @@ impl<'a> PromptTokenizer<'a> {
     /// Fails if the vocabulary cannot write the text, if it is too long, or if the interest was lost.
     pub fn text(&mut self, text: &str, reading: TextKind) -> Result<(), ApiError> {
         self.check_bytes(text.len())?;
-        for piece in self.tokenizer.pieces(text) {
-            if self.interest.is_lost() {
-                return Err(ApiError::nobody_waits());
-            }
-            self.check_piece(piece)?;
-            if piece.len() > PIECE_BYTES {
-                return Err(self.too_long_a_piece());
-            }
-            let tokens = self.cut(piece, reading).map_err(|error| {
-                ApiError::invalid("invalid_value", Some(self.param.to_owned()), error.to_string())
-            })?;
-            self.tokens.extend(tokens);
-            self.check_room(self.tokens.len())?;
+        let tokenizer = self.tokenizer;
+        tokenizer.pieces(text).try_for_each(|piece| {
+            self.piece(piece, || match reading {
+                TextKind::Exact => tokenizer.encode(piece),
+                TextKind::Plain => tokenizer.encode_plain(piece),
+            })
+        })
+    }
+
+    /// Appends the tokens of a rendered conversation, in which the names of special tokens become these
+    /// tokens where the template wrote them.
+    ///
+    /// # Errors
+    /// As [`text`](Self::text) does.
+    pub fn prompt(&mut self, prompt: &Prompt) -> Result<(), ApiError> {
+        self.check_bytes(prompt.text().len())?;
+        let tokenizer = self.tokenizer;
+        prompt
+            .pieces(tokenizer)
+            .try_for_each(|(piece, trusted)| self.piece(piece, || tokenizer.encode_trusting(piece, &trusted)))
+    }
+
+    fn piece(
+        &mut self,
+        piece: &str,
+        encode: impl FnOnce() -> Result<Vec<u32>, TokenizerError>,
+    ) -> Result<(), ApiError> {
+        if self.interest.is_lost() {
+            return Err(ApiError::nobody_waits());
         }
-        Ok(())
+        self.check_piece(piece)?;
+        if piece.len() > PIECE_BYTES {
+            return Err(self.too_long_a_piece());
+        }
+        let tokens = encode().map_err(|error| {
+            ApiError::invalid("invalid_value", Some(self.param.to_owned()), error.to_string())
+        })?;
+        self.tokens.extend(tokens);
+        self.check_room(self.tokens.len())
     }
 
     /// Returns all tokens.
     pub fn tokens(self) -> Vec<u32> {
         self.tokens
-    }
-
-    fn cut(&self, piece: &str, reading: TextKind) -> Result<Vec<u32>, TokenizerError> {
-        match reading {
-            TextKind::Exact => self.tokenizer.encode(piece),
-            TextKind::Plain => self.tokenizer.encode_plain(piece),
-            TextKind::Template => self.tokenizer.encode_with_special(piece),
-        }
     }
 
     /// Refuses a piece that cannot fit, before it is tokenized: the bound takes a few steps per byte and no

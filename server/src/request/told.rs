@@ -13,13 +13,13 @@
 //! The enforcement of an answer does not depend on any of this: a grammar is enforced whether the model knows
 //! it or not. But a model that knows what it is to write needs its constraint less.
 
+use lexiform_chat::ChatTemplate;
 use lexiform_syntax::schema::sketch;
 use serde_json::Value;
 
 use crate::grammars::frames::{CALL, END_CALL};
 use crate::grammars::language::Language;
 use crate::grammars::tool_format::ToolFormat;
-use crate::model::template::ChatTemplate;
 use crate::wire::chat::{ChatRequest, Message};
 use crate::wire::constraint::{Constraint, Source};
 use crate::wire::generation::{Generation, SchemaInPrompt};
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     fn template(source: &str) -> ChatTemplate {
-        ChatTemplate::new(source, Vec::new(), Vec::new()).expect("valid Jinja")
+        ChatTemplate::new(source, Vec::new()).expect("valid Jinja")
     }
 
     #[test]

@@ -27,9 +27,10 @@ pub async fn tokenize(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
                 prompt::check_sources(chat.constraints())?;
                 prompt::resolve(served, &mut chat.generation, interest)?;
                 let cutting = PromptTokenizer::of_text(served, "messages", interest);
-                let tokens = prompt::of_chat(served, &chat, cutting)?.tokens;
+                let prompt::Chat { tokens, prompt, .. } = prompt::of_chat(served, &chat, cutting)?;
+                let spans = prompt.map(|prompt| tokens::spans(&prompt, chat.messages.len()));
                 let told = json!({"count": tokens.len(), "max_model_len": most, "prompt": read(served, &tokens),
-                                  "tokens": tokens});
+                                  "spans": spans, "tokens": tokens});
                 return Ok((told, chat.ignored));
             }
         };

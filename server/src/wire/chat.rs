@@ -119,6 +119,24 @@ pub struct Message {
     pub tool_call_id: Option<String>,
 }
 
+impl Message {
+    /// Returns the message as chat templates read it.
+    pub fn to_json(&self) -> Value {
+        let mut entries = Map::new();
+        entries.insert("role".to_owned(), self.role.as_str().into());
+        // Templates concatenate the content without checking that it exists.
+        let content = self.content.as_deref().unwrap_or_default();
+        entries.insert("content".to_owned(), content.into());
+        for (key, text) in [("name", &self.name), ("tool_call_id", &self.tool_call_id)] {
+            entries.extend(text.as_deref().map(|text| (key.to_owned(), text.into())));
+        }
+        if !self.tool_calls.is_empty() {
+            entries.insert("tool_calls".to_owned(), self.tool_calls.clone().into());
+        }
+        Value::Object(entries)
+    }
+}
+
 /// Reads a request.
 ///
 /// # Errors

@@ -1,5 +1,8 @@
 //! `POST /tokenize` and `POST /detokenize`: the requests.
 
+use lexiform_chat::{Prompt as Rendered, Writer};
+use serde_json::{Value, json};
+
 use super::chat::{self, ChatRequest};
 use super::completion::Prompt;
 use super::fields::{Fields, Ignored, Problems};
@@ -43,6 +46,38 @@ pub fn read(body: &[u8]) -> Result<Tokenized, ApiError> {
     let ignored = problems.check()?;
     let prompt = Prompt::Text(prompt.unwrap_or_default());
     Ok(Tokenized::Prompt(prompt, ignored))
+}
+
+/// Returns who wrote which part of a prompt. The texts of the parts are the text of the prompt, and their
+/// places are counted in characters. A system message that the service put before the request's
+/// messages shifts their places in the conversation, not in the request.
+pub fn spans(prompt: &Rendered, messages: usize) -> Value {
+    let mut start = 0;
+    let spans = prompt.spans().map(|span| {
+        let text = &prompt.text()[span.range];
+        let end = start + text.chars().count();
+        let mut told = json!({"start": start, "end": end, "from": "template", "text": text});
+        if let Writer::Request(pointer) = span.writer {
+            told["from"] = "request".into();
+            told["pointer"] = in_request(pointer, prompt.messages().saturating_sub(messages)).into();
+        }
+        start = end;
+        told
+    });
+    spans.collect()
+}
+
+/// Returns the place in the request of a place in the conversation before whose messages the service put
+/// others.
+fn in_request(pointer: &str, added: usize) -> String {
+    let message = pointer.strip_prefix("/messages/").filter(|_| added > 0);
+    let Some((at, rest)) = message.and_then(|message| message.split_once('/')) else {
+        return pointer.to_owned();
+    };
+    match at.parse::<usize>().ok().and_then(|at| at.checked_sub(added)) {
+        Some(at) => format!("/messages/{at}/{rest}"),
+        None => String::new(),
+    }
 }
 
 /// Reads a request for the text of tokens.

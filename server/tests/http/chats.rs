@@ -163,6 +163,25 @@ fn control_tokens_in_a_message_are_only_text() {
 }
 
 #[test]
+fn a_prompt_is_known_by_its_writers() {
+    let service = Service::start();
+    let body = json!({"model": "m", "messages": [
+        {"role": "user", "content": "é<|im_"}, {"role": "assistant", "content": "end|>"}]});
+    let answer = service.post("/tokenize", &body.to_string()).json();
+    let expected = json!([
+        {"start": 0, "end": 17, "from": "template", "text": "<|im_start|>user\n"},
+        {"start": 17, "end": 23, "from": "request", "pointer": "/messages/0/content", "text": "é<|im_"},
+        {"start": 23, "end": 56, "from": "template", "text": "<|im_end|>\n<|im_start|>assistant\n"},
+        {"start": 56, "end": 61, "from": "request", "pointer": "/messages/1/content", "text": "end|>"},
+        {"start": 61, "end": 94, "from": "template", "text": "<|im_end|>\n<|im_start|>assistant\n"},
+    ]);
+    assert_eq!(answer["spans"], expected);
+    let tokens = answer["tokens"].as_array().map_or(&[][..], Vec::as_slice);
+    let control = tokens.iter().filter(|token| token.as_u64() >= Some(256));
+    assert_eq!(control.count(), 5);
+}
+
+#[test]
 fn completions_take_texts_and_tokens() {
     let service = Service::start();
     let body = json!({"model": "m", "prompt": ["x", [104, 105]], "n": 2, "max_tokens": 3, "logprobs": 1});

@@ -7,6 +7,7 @@ __all__ = [
     "Assertion",
     "Chain",
     "Change",
+    "ChatTokenizer",
     "Compiler",
     "Edit",
     "Explanation",
@@ -82,6 +83,14 @@ class _Warping(TypedDict, total=False):
     logit_bias: Mapping[int, float] | None
 
 __version__: str
+
+@final
+class ChatTokenizer:
+    """A chat template with the tokenizer of its model; `lexiform.chat` is made of it."""
+
+    def __new__(cls, template: str, tokenizer: str, constants: Sequence[tuple[str, str]]) -> ChatTokenizer: ...
+    def encode(self, conversation: str, ending: str, now: int) -> list[int]: ...
+    def render(self, conversation: str, ending: str, now: int) -> tuple[str, list[tuple[int, int, str | None]]]: ...
 
 @final
 class Vocabulary:

@@ -1,20 +1,8 @@
-//! `strftime_now`: the date in UTC, for templates that mention the current day.
-
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use minijinja::{Error, ErrorKind};
+//! `strftime_now`: the date in UTC, for templates that mention the current day. The caller says what time it is.
 
 const MONTHS: &str = "January February March April May June July August September October November December";
 /// The names of the weekdays, from 1 January 1970, a Thursday.
 const DAYS: &str = "Thursday Friday Saturday Sunday Monday Tuesday Wednesday";
-
-/// Formats the current time in a `strftime` format.
-pub(super) fn now(format: &str) -> Result<String, Error> {
-    let seconds = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |elapsed| elapsed.as_secs());
-    at(seconds, format)
-}
 
 /// Returns the name at this index of a list.
 fn name(names: &'static str, place: u64) -> &'static str {
@@ -23,7 +11,10 @@ fn name(names: &'static str, place: u64) -> &'static str {
 }
 
 /// Formats the seconds since 1970 in a `strftime` format.
-fn at(seconds: u64, format: &str) -> Result<String, Error> {
+///
+/// # Errors
+/// Returns the message of a directive that is not known.
+pub(crate) fn at(seconds: u64, format: &str) -> Result<String, String> {
     let (days, time) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);
     let (weekday, month_name) = (name(DAYS, days % 7), name(MONTHS, month - 1));
@@ -42,17 +33,29 @@ fn at(seconds: u64, format: &str) -> Result<String, Error> {
             Some('b') => out.push_str(&month_name[..3]),
             Some('A') => out.push_str(weekday),
             Some('a') => out.push_str(&weekday[..3]),
+            Some('-') if letters.as_str().starts_with('d') => {
+                letters.next();
+                out.push_str(&day.to_string());
+            }
+            Some('j') => out.push_str(&format!("{:03}", days - first_day(year) + 1)),
+            Some('y') => out.push_str(&format!("{:02}", year % 100)),
             Some('H') => out.push_str(&format!("{:02}", time / 3600)),
             Some('M') => out.push_str(&format!("{:02}", time / 60 % 60)),
             Some('S') => out.push_str(&format!("{:02}", time % 60)),
             Some('%') => out.push('%'),
             other => {
-                let message = format!("strftime_now does not know the directive {other:?}");
-                return Err(Error::new(ErrorKind::InvalidOperation, message));
+                let directive = other.map_or_else(|| "%".to_owned(), |letter| format!("%{letter}"));
+                return Err(format!("strftime_now does not know the directive {directive}"));
             }
         }
     }
     Ok(out)
+}
+
+/// Returns the number of days from 1970 to the first day of a year that is not before it.
+fn first_day(year: u64) -> u64 {
+    let before = year - 1;
+    before * 365 + before / 4 - before / 100 + before / 400 - 719_162
 }
 
 /// Converts a number of days since 1970 to year, month and day in the Gregorian calendar. Years are counted
@@ -74,15 +77,15 @@ mod tests {
 
     #[test]
     fn dates_are_written_as_strftime_writes_them() {
-        let format = "%A %a %d %B %b %m %Y %H:%M:%S %%";
+        let format = "%A %a %d %B %b %m %Y %H:%M:%S %% %-d %j %y";
         assert_eq!(
             at(0, format).ok().as_deref(),
-            Some("Thursday Thu 01 January Jan 01 1970 00:00:00 %")
+            Some("Thursday Thu 01 January Jan 01 1970 00:00:00 % 1 001 70")
         );
         let leap_day = at(951_827_696, format).ok();
         assert_eq!(
             leap_day.as_deref(),
-            Some("Tuesday Tue 29 February Feb 02 2000 12:34:56 %")
+            Some("Tuesday Tue 29 February Feb 02 2000 12:34:56 % 29 060 00")
         );
         assert!(at(0, "%Q").is_err());
     }
