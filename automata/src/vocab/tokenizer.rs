@@ -222,7 +222,7 @@ impl Tokenizer {
         if let Some(pre_tokenizer) = self.cutter.get_pre_tokenizer() {
             pre_tokenizer.pre_tokenize(&mut pieces).map_err(unusable)?;
         }
-        let tokenize = |piece: &NormalizedString| Ok(self.model_tokens(piece, trusted)?);
+        let tokenize = |piece: &NormalizedString| self.model_tokens(piece, trusted);
         pieces.tokenize(tokenize).map_err(unusable)?;
         let encoding = pieces
             .into_encoding(None, 0, OffsetType::None)

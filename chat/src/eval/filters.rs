@@ -8,6 +8,26 @@ use crate::json::{self, Options};
 use crate::text::{Ends, Text};
 use crate::value::Value;
 
+/// The filters of lists.
+const OF_LISTS: [&str; 16] = [
+    "first",
+    "last",
+    "list",
+    "reverse",
+    "join",
+    "map",
+    "select",
+    "reject",
+    "selectattr",
+    "rejectattr",
+    "sort",
+    "unique",
+    "min",
+    "max",
+    "sum",
+    "batch",
+];
+
 impl Evaluator<'_> {
     /// Applies a filter to a value.
     pub(super) fn filter(&mut self, name: &str, value: Value, mut given: Arguments) -> Result<Value> {
@@ -95,25 +115,7 @@ impl Evaluator<'_> {
     }
 
     fn list_filter(&mut self, name: &str, value: &Value, given: &mut Arguments) -> Result<Option<Value>> {
-        const NAMES: [&str; 16] = [
-            "first",
-            "last",
-            "list",
-            "reverse",
-            "join",
-            "map",
-            "select",
-            "reject",
-            "selectattr",
-            "rejectattr",
-            "sort",
-            "unique",
-            "min",
-            "max",
-            "sum",
-            "batch",
-        ];
-        if !NAMES.contains(&name) {
+        if !OF_LISTS.contains(&name) {
             return Ok(None);
         }
         let Some(items) = self.items(value)? else {
@@ -158,40 +160,23 @@ impl Evaluator<'_> {
                 let attribute = attribute(given)?;
                 Value::list(sorted(&items, attribute.as_ref(), is_reversed)?)
             }
-            "unique" => {
-                self.step((items.len() * items.len() / 8) as u64)?;
-                let mut unique: Vec<Value> = Vec::new();
-                for item in items.iter() {
-                    if !unique.iter().any(|known| known.equals(item)) {
-                        unique.push(item.clone());
-                    }
-                }
-                Value::list(unique)
-            }
+            "unique" => self.unique(&items)?,
             "min" => one(sorted(&items, None, false)?.first()),
             "max" => one(sorted(&items, None, true)?.first()),
-            "sum" => {
-                let mut sum = Value::Int(0);
-                for item in items.iter() {
-                    sum = operators::calculated(minijinja::machinery::ast::BinOpKind::Add, &sum, item)?;
-                }
-                sum
-            }
-            _ => {
-                let size = given
-                    .int("linecount")?
-                    .and_then(|size| usize::try_from(size).ok());
-                let size = size
-                    .filter(|size| *size > 0)
-                    .ok_or("the size of a batch has to be positive")?;
-                Value::list(
-                    items
-                        .chunks(size)
-                        .map(|part| Value::list(part.to_vec()))
-                        .collect(),
-                )
-            }
+            "sum" => sum(&items)?,
+            _ => batches(&items, given)?,
         }))
+    }
+
+    fn unique(&mut self, items: &[Value]) -> Result<Value> {
+        self.step((items.len() * items.len() / 8) as u64)?;
+        let mut unique: Vec<Value> = Vec::new();
+        for item in items {
+            if !unique.iter().any(|known| known.equals(item)) {
+                unique.push(item.clone());
+            }
+        }
+        Ok(Value::list(unique))
     }
 
     /// The filter `map`, with an attribute or with another filter.
@@ -389,4 +374,25 @@ fn json_options(given: &mut Arguments) -> Result<Options> {
         ensure_ascii,
         sort_keys: given.flag("sort_keys"),
     })
+}
+
+/// Returns the sum of a list.
+fn sum(items: &[Value]) -> Result<Value> {
+    let mut sum = Value::Int(0);
+    for item in items {
+        sum = operators::calculated(minijinja::machinery::ast::BinOpKind::Add, &sum, item)?;
+    }
+    Ok(sum)
+}
+
+/// Returns the parts of a list of so many items each.
+fn batches(items: &[Value], given: &mut Arguments) -> Result<Value> {
+    let size = given
+        .int("linecount")?
+        .and_then(|size| usize::try_from(size).ok());
+    let size = size
+        .filter(|size| *size > 0)
+        .ok_or("the size of a batch has to be positive")?;
+    let parts = items.chunks(size).map(|part| Value::list(part.to_vec()));
+    Ok(Value::list(parts.collect()))
 }

@@ -222,6 +222,5 @@ fn shown(contradiction: &Contradiction) -> String {
         Contradiction::Missing(value) => format!("no answer is restored to {value}"),
         Contradiction::Wrong(answer) => format!("the schema does not allow what {answer} is restored to"),
         Contradiction::NotRestored(answer, why) => format!("{answer} cannot be restored: {why}"),
-        _ => String::new(),
     }
 }

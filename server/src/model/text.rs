@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::model::corpus::CorpusError;
 use crate::model::source::SourceError;
+use crate::model::template_file::TemplateFileError;
 use crate::operate::digest::sha256;
 
 /// The reasons why a model cannot be served.
@@ -43,6 +44,9 @@ pub enum StartError {
     /// The chat template is invalid.
     #[error("cannot load the model: {0}")]
     Template(#[from] TemplateError),
+    /// The file that replaces the chat template cannot be used.
+    #[error("cannot load the model: {0}")]
+    TemplateFile(#[from] TemplateFileError),
     /// The operator allows longer texts than the model has positions.
     #[error("--max-model-len {asked}: the model has {positions} positions")]
     TooLong {

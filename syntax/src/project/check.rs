@@ -301,7 +301,9 @@ impl Checking<'_> {
             taken.push("pattern");
             if let Some(Value::String(text)) = map.get("pattern") {
                 let is_printed = !rules.anchored || text.starts_with('^') && text.ends_with('$');
-                if !pattern::is_taken(text, rules) && !(is_printed && pattern::is_printed(text, rules)) {
+                let is_taken =
+                    pattern::is_taken(text, rules) || is_printed && pattern::is_printed(text, rules);
+                if !is_taken {
                     self.add(
                         pointer,
                         "pattern",

@@ -57,10 +57,8 @@ pub(super) fn fit(normal: &NormalForms, source: &Value, profile: &Profile, towar
         let form = fitting.body(goal);
         fitting.forms.definitions[definition.index()].form = form;
     }
-    for list in [&mut fitting.losses] {
-        list.sort();
-        list.dedup();
-    }
+    fitting.losses.sort();
+    fitting.losses.dedup();
     fitting.recodings.sort();
     fitting.recodings.dedup();
     Fitted {
