@@ -5,19 +5,20 @@
 //!   target ──draw──► answer ─restore─► value ──► is it a value of the schema? (equal, narrower)
 //! ```
 //!
-//! Texts are drawn byte by byte from the compiled schemas, so both directions use the masks of the engine and
-//! nothing of what wrote the projection.
+//! Texts are drawn byte by byte from the compiled schemas, so both directions use the masks of the engine
+//! and nothing of what wrote the projection.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::compile::{Compiler, Options as CompileOptions, Source};
 use crate::error::CompileError;
 use crate::limits::Limits;
 use crate::project::{Projection, Relation};
 use crate::schema::{AdditionalProperties, KeyOrder, Numbers, Options};
 use crate::vocab::{TokenKind, Vocabulary};
-use crate::{Compiler, Grammar, MaskRequest, Options as CompileOptions, Source};
+use lexiform_automata::matcher::{Grammar, MaskRequest};
 
 /// What a test on drawn values found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,8 +130,8 @@ fn has_free_text(projection: &Projection) -> bool {
     projection.recodings().iter().any(|recoding| recoding.is_text)
 }
 
-/// Returns `true` if a grammar has a value, as it was drawn or with its numbers spelled plainly: where numbers
-/// are compared, `0e+250` is left out, and 0 is not.
+/// Returns `true` if a grammar has a value, as it was drawn or with its numbers spelled plainly: where
+/// numbers are compared, `0e+250` is left out, and 0 is not.
 fn accepts(grammar: &Grammar, value: &Value) -> bool {
     let has = |value: &Value| {
         let end = grammar.step_bytes(grammar.start(), value.to_string().as_bytes());

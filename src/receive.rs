@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::compile::{Compiler, Options as CompileOptions, Source};
 use crate::error::CompileError;
 use crate::limits::Limits;
 use crate::project::{Projection, RestoreError};
@@ -17,7 +18,7 @@ use crate::regex::Escapes;
 use crate::repair::{Change, Costs, Repair, RepairLimits};
 use crate::schema::{KeyOrder, Numbers, Options, Whitespace};
 use crate::vocab::{TokenKind, Vocabulary};
-use crate::{Compiler, Grammar, Options as CompileOptions, Source};
+use lexiform_automata::matcher::Grammar;
 
 /// Receives the answers of a target to one schema.
 #[derive(Debug)]

@@ -5,10 +5,10 @@
 //!   input ─► a command ─► verdict, shown ─► standard output, exit code (failure)
 //! ```
 //!
-//! Two programs are built from it, both in `lexiform-server`. People type `lexiform`: it runs the commands of
-//! this crate itself, in milliseconds. For the commands that run a model it becomes `lexiform-server`, which
-//! has all commands and links libtorch: loading libtorch takes a third of a second, even in a program that
-//! never calls it.
+//! Two programs are built from it, both in `lexiform-server`. People type `lexiform`: it runs the commands
+//! of this crate itself, in milliseconds. For the commands that run a model it becomes `lexiform-server`,
+//! which has all commands and links libtorch: loading libtorch takes a third of a second, even in a
+//! program that never calls it.
 
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,6 @@ pub mod check;
 pub mod convert;
 pub mod eval;
 pub mod failure;
-mod hash;
 pub mod input;
 pub mod key;
 pub mod mask;
@@ -53,8 +52,8 @@ pub enum Command<E: Commands> {
     Convert(convert::Args),
     /// Rewrite schemas into what a provider or engine takes, and restore values from its answers
     ///
-    /// The schema goes to standard output. How it relates to the original, what it loses and what is written in
-    /// another shape go to standard error.
+    /// The schema goes to standard output. How it relates to the original, what it loses and what is
+    /// written in another shape go to standard error.
     Project(project::Args),
     /// Report which providers and engines refuse which tools, and why
     Lint(project::lint::Args),

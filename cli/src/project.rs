@@ -9,8 +9,8 @@
 //!   {}
 //! ```
 //!
-//! `document` finds the schemas of a list of tools or an OpenAPI document, `judged` projects one of them, and
-//! `lint` reports on all of them for several targets.
+//! `document` finds the schemas of a list of tools or an OpenAPI document, `judged` projects one of them,
+//! and `lint` reports on all of them for several targets.
 
 mod document;
 mod judged;
@@ -18,17 +18,16 @@ pub mod lint;
 
 use std::path::Path;
 
-use clap::ValueEnum;
 use lexiform::error::CompileError;
-use lexiform::project::{Profile, Toward};
+use lexiform::project::Profile;
 use serde_json::{Value, json};
 
 use crate::failure::{Code, EXIT_CODES, Failure, Outcome, read_text};
 use crate::input::stdin;
 use crate::shown::output::{self, Output};
-use crate::shown::paint::{bad, dim};
+use crate::shown::paint::bad;
 use document::Document;
-use judged::{Judged, Judging};
+use judged::{Judged, Judging, Side};
 
 /// The arguments of `lexiform project`.
 #[derive(Debug, clap::Args)]
@@ -41,8 +40,8 @@ pub struct Args {
     profile: String,
     #[command(flatten)]
     side: Side,
-    /// Restore the value that an answer of the target stands for, in place of printing the schema: the answer,
-    /// a file, or `-` for standard input
+    /// Restore the value that an answer of the target stands for, in place of printing the schema: the
+    /// answer, a file, or `-` for standard input
     #[arg(long, value_name = "TEXT|FILE|-")]
     restore: Option<String>,
     #[command(flatten)]
@@ -52,40 +51,10 @@ pub struct Args {
 /// The document with the schemas.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Input {
-    /// A schema, a list of tools, the answer of an MCP server to tools/list, or an OpenAPI document: a file, the
-    /// text itself, or `-` for standard input
+    /// A schema, a list of tools, the answer of an MCP server to tools/list, or an OpenAPI document: a
+    /// file, the text itself, or `-` for standard input
     #[arg(value_name = "FILE|TEXT|-")]
     document: String,
-}
-
-/// The side of losses, and how relations are tested.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub struct Side {
-    /// What to do with a constraint that the target cannot have
-    #[arg(long, value_enum, default_value_t)]
-    toward: Losing,
-    /// The values that are drawn from both sides where the relation cannot be proven
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    draws: usize,
-}
-
-/// What to do with a constraint that the target cannot have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Losing {
-    /// Drop the constraint: the target allows more, and answers have to be validated
-    #[default]
-    Wider,
-    /// Drop the values that it is about: the target allows less
-    Narrower,
-}
-
-impl From<Losing> for Toward {
-    fn from(losing: Losing) -> Self {
-        match losing {
-            Losing::Wider => Toward::Wider,
-            Losing::Narrower => Toward::Narrower,
-        }
-    }
 }
 
 impl Args {
@@ -201,9 +170,4 @@ fn profile(name: &str) -> Result<Profile, Failure> {
     }
     let problem = |error: CompileError| Failure::message(format!("{name}: {error}"));
     Profile::read(&read_text(path)?).map_err(problem)
-}
-
-/// Formats a line with a name before it.
-fn line(indent: usize, text: &str) -> String {
-    format!("{:indent$}{}\n", "", dim(text))
 }

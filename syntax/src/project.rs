@@ -9,21 +9,22 @@
 //!                     report                           └──► restore: answer ─► value
 //! ```
 //!
-//! Providers and engines take a part of JSON Schema each, described by a [`Profile`]. The normal forms of a
-//! schema have no combinators any more, so that `allOf`, `oneOf`, `not`, `if`, dependencies and references need
-//! no further treatment: what remains are sets of numbers, strings, arrays and objects, which are written with
-//! what the target has. Where a constraint cannot be written as it is, this looks for
+//! Providers and engines take a part of JSON Schema each, described by a [`Profile`]. The normal forms of
+//! a schema have no combinators any more, so that `allOf`, `oneOf`, `not`, `if`, dependencies and
+//! references need no further treatment: what remains are sets of numbers, strings, arrays and objects,
+//! which are written with what the target has. Where a constraint cannot be written as it is, this looks
+//! for
 //!
-//! 1. another way to write the same: a small interval of integers as a list, lengths as a pattern, a format as
-//!    a pattern, a tuple of equal items as a list;
-//! 2. a recoding, which [`Projection::restore`] takes back: `null` for a property that may be absent, a list of
-//!    pairs for keys without a name, JSON text in a string for any value, for recursion and for what lies too
-//!    deep;
+//! 1. another way to write the same: a small interval of integers as a list, lengths as a pattern, a
+//!    format as a pattern, a tuple of equal items as a list;
+//! 2. a recoding, which [`Projection::restore`] takes back: `null` for a property that may be absent, a
+//!    list of pairs for keys without a name, JSON text in a string for any value, for recursion and for
+//!    what lies too deep;
 //! 3. a loss, to the side that the caller [wants](Toward): the constraint is dropped, or the values are.
 //!
-//! The relation between the schema and the restored answers follows from the losses, and [`inclusion`] proves
-//! it independently of how the schema was written. Objects are read as [`AdditionalProperties::Closed`] reads
-//! them unless the options say otherwise.
+//! The relation between the schema and the restored answers follows from the losses, and [`inclusion`]
+//! proves it independently of how the schema was written. Objects are read as
+//! [`AdditionalProperties::Closed`] reads them unless the options say otherwise.
 //!
 //! [`inclusion`]: crate::schema::inclusion
 //! [`AdditionalProperties::Closed`]: crate::schema::AdditionalProperties::Closed
@@ -41,7 +42,7 @@ mod shrink;
 mod size;
 mod write;
 
-pub use loss::{Effect, Loss, Recoding};
+pub use loss::{Effect, Loss, Recoding, Toward};
 pub use profile::Profile;
 pub use proof::{Proof, Relation};
 pub use restore::RestoreError;
@@ -52,19 +53,9 @@ use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::limits::Limits;
 
 use crate::schema::{Options, explained, normal_forms, read_json};
-use form::{Form, Forms};
+use form::{Form, Forms, Reading};
 use profile::{References, Root};
-use write::{Reading, write};
-
-/// The side to which a projection loses what the target cannot have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Toward {
-    /// Constraints are dropped: the target allows every value of the schema, and answers are validated.
-    #[default]
-    Wider,
-    /// Values are dropped: the target allows no value that the schema does not.
-    Narrower,
-}
+use write::write;
 
 /// A schema as a target takes it.
 #[derive(Clone, Debug)]
@@ -84,7 +75,8 @@ impl Projection {
         &self.schema
     }
 
-    /// Returns a schema of the values that answers of the target are restored to. It uses all of JSON Schema.
+    /// Returns a schema of the values that answers of the target are restored to. It uses all of JSON
+    /// Schema.
     pub fn restored_schema(&self) -> &Value {
         &self.restored
     }

@@ -34,7 +34,6 @@ mod draft;
 mod findings;
 mod finish;
 mod forms;
-mod inclusion;
 mod lower;
 mod node;
 mod normal;
@@ -51,7 +50,6 @@ pub use draft::Draft;
 pub(crate) use forms::{
     AdditionalClass, Array, Bound, GoalId, Normal, NormalForms, NumberShape, Object, StringShape, Way,
 };
-pub use inclusion::{Inclusion, inclusion};
 pub(crate) use lower::frame;
 pub(crate) use node::{Keyword, NodeId, escape_segment};
 pub use options::{
@@ -59,7 +57,7 @@ pub use options::{
 };
 pub(crate) use parse::source::read as read_json;
 pub use parse::{is_lost_assertion, is_meant_to_assert, is_unknown_format};
-pub use report::{Assertion, Enforced, Report, normal_form, report};
+pub use report::{Assertion, Enforced, Inclusion, Report, inclusion, normal_form, report};
 #[cfg(test)]
 pub(crate) use text::hir::own_expression;
 pub(crate) use text::{TextId, TextSource};

@@ -5,11 +5,13 @@
 
 mod cycles;
 mod loops;
+mod rooms;
 mod source;
 
 use std::collections::BTreeMap;
 
 use cycles::Imports;
+use rooms::{ENGINE_ROOMS, SERVER_ROOMS, TORCH_ROOMS};
 use source::{SourceFile, all_sources};
 
 /// The crates of the library, from the bottom to the top: the folder of each, and the crates that it may
@@ -25,7 +27,7 @@ const LIBRARY: [(&str, &[&str]); 4] = [
 /// its crate or another.
 ///
 /// Every module may name `error` and `limits`. The order is that of the pipeline.
-const LAYERS: [(&str, &[&str]); 23] = [
+const LAYERS: [(&str, &[&str]); 26] = [
     ("error", &[]),
     ("limits", &[]),
     // The cost of a query to a grammar; it is also counted where the grammar computes the length of a loop.
@@ -49,6 +51,8 @@ const LAYERS: [(&str, &[&str]); 23] = [
     // Building the automaton is how it finds out whether a part of a grammar is small enough for one.
     ("notation", &["grammar", "regex", "language", "schema", "suggest"]),
     ("schema", &["grammar", "regex", "language", "idna", "suggest"]),
+    // Outside the main flow: a schema is rewritten from its normal forms.
+    ("project", &["schema"]),
     // If the vocabulary has a token for the beginning or end of a tag, that token is used.
     ("tags", &["grammar", "regex", "schema", "suggest", "vocab"]),
     ("law", &["vocab"]),
@@ -61,158 +65,18 @@ const LAYERS: [(&str, &[&str]); 23] = [
     ("repair", &["pushdown", "language", "matcher"]),
     // Outside the main flow, too: whether a given text belongs, and where it leaves the language.
     ("verdict", &["matcher"]),
+    // Outside the main flow, too: projections on drawn texts, and the answers to them.
+    ("drawn", &["schema", "project", "vocab", "compile", "matcher"]),
+    (
+        "receive",
+        &[
+            "schema", "project", "vocab", "regex", "repair", "compile", "matcher",
+        ],
+    ),
     (
         "compile",
         &[
             "grammar", "vocab", "regex", "schema", "notation", "tags", "pushdown", "mask", "matcher",
-        ],
-    ),
-];
-
-/// The dependencies that are allowed inside the server: a room, and the other rooms that it may name, from
-/// the bottom to the top.
-///
-/// A request enters at the top and is passed down; a room names what it needs from below, and nothing below
-/// knows it.
-const SERVER_ROOMS: [(&str, &[&str]); 8] = [
-    ("wire", &[]),
-    ("operate", &["wire"]),
-    ("grammars", &["wire", "operate"]),
-    ("model", &["wire", "operate", "grammars"]),
-    ("request", &["wire", "operate", "grammars", "model"]),
-    ("answer", &["wire", "operate", "grammars", "model", "request"]),
-    (
-        "routes",
-        &["wire", "operate", "grammars", "model", "request", "answer"],
-    ),
-    (
-        "cli",
-        &[
-            "wire", "operate", "grammars", "model", "request", "answer", "routes",
-        ],
-    ),
-];
-
-/// The dependencies that are allowed inside the engine, in the same order.
-const ENGINE_ROOMS: [(&str, &[&str]); 14] = [
-    ("error", &[]),
-    ("config", &[]),
-    ("fairness", &[]),
-    ("metrics", &[]),
-    ("request", &["error", "fairness", "metrics"]),
-    ("model", &["error"]),
-    ("torch", &["error", "model"]),
-    ("blocks", &["fairness"]),
-    ("speculation", &["config", "error", "fairness", "request"]),
-    ("grammar", &["error", "request", "speculation"]),
-    (
-        "sequence",
-        &[
-            "error",
-            "fairness",
-            "metrics",
-            "request",
-            "blocks",
-            "speculation",
-            "grammar",
-        ],
-    ),
-    (
-        "scheduler",
-        &[
-            "config",
-            "fairness",
-            "request",
-            "blocks",
-            "speculation",
-            "sequence",
-        ],
-    ),
-    (
-        "sampling",
-        &[
-            "error",
-            "metrics",
-            "request",
-            "model",
-            "speculation",
-            "grammar",
-            "sequence",
-        ],
-    ),
-    (
-        "engine",
-        &[
-            "error",
-            "config",
-            "fairness",
-            "metrics",
-            "request",
-            "model",
-            "blocks",
-            "speculation",
-            "grammar",
-            "sequence",
-            "scheduler",
-            "sampling",
-        ],
-    ),
-];
-
-/// The dependencies that are allowed among the engine's models on libtorch.
-const TORCH_ROOMS: [(&str, &[&str]); 15] = [
-    ("device", &[]),
-    ("bandwidth", &["device"]),
-    ("gguf", &[]),
-    ("checkpoint", &["gguf"]),
-    ("options", &["device", "checkpoint"]),
-    ("config", &["checkpoint"]),
-    ("crew", &[]),
-    ("loops", &["gguf", "config", "crew"]),
-    ("layers", &["config", "crew", "loops"]),
-    // The part of kernel passes that other modules know.
-    ("passes", &["config", "loops", "layers"]),
-    ("flight", &["loops", "layers", "passes"]),
-    (
-        "decoder",
-        &[
-            "options",
-            "checkpoint",
-            "config",
-            "crew",
-            "loops",
-            "layers",
-            "passes",
-            "flight",
-        ],
-    ),
-    (
-        "head",
-        &["options", "checkpoint", "config", "loops", "layers", "decoder"],
-    ),
-    (
-        "load",
-        &[
-            "options",
-            "checkpoint",
-            "config",
-            "layers",
-            "passes",
-            "decoder",
-            "head",
-        ],
-    ),
-    (
-        "kernels",
-        &[
-            "device",
-            "options",
-            "checkpoint",
-            "config",
-            "loops",
-            "layers",
-            "passes",
-            "load",
         ],
     ),
 ];

@@ -21,8 +21,8 @@ pub(crate) struct ChatTokenizer {
 
 #[pymethods]
 impl ChatTokenizer {
-    /// Reads a template, and the text of a `tokenizer.json`. `constants` are the variables of the template for
-    /// special tokens.
+    /// Reads a template, and the text of a `tokenizer.json`. `constants` are the variables of the template
+    /// for special tokens.
     #[new]
     fn new(
         py: Python<'_>,
@@ -39,8 +39,9 @@ impl ChatTokenizer {
         })
     }
 
-    /// Returns the tokens of a conversation, which is JSON with `messages`, `tools` and `variables`; `ending`
-    /// is "answer", "nothing" or "open", and `now` the time that templates see, in seconds since 1970.
+    /// Returns the tokens of a conversation, which is JSON with `messages`, `tools` and `variables`;
+    /// `ending` is "answer", "nothing" or "open", and `now` the time that templates see, in seconds since
+    /// 1970.
     fn encode(&self, py: Python<'_>, conversation: &str, ending: &str, now: u64) -> PyResult<Vec<u32>> {
         let _inside = fork::enter(py);
         py.detach(|| {

@@ -1,5 +1,8 @@
 //! Grammars: steps, masks, and forced text.
 
+pub(crate) mod explain;
+pub(crate) mod repair;
+
 use std::sync::Arc;
 
 use lexiform::DraftTree;
@@ -14,12 +17,12 @@ use pyo3::types::PyBytes;
 
 use crate::buffer::{Words, integers};
 use crate::error::{Problem, compile_error, limit_error, tree_error};
-use crate::explain::{Assertion, Explanation};
 use crate::fork;
 use crate::pool::pool;
-use crate::repair::{self, Reading, Repair};
 use crate::state::{Shared, State, asked};
 use crate::vocabulary::Vocabulary;
+use explain::{Assertion, Explanation};
+use repair::{Reading, Repair};
 
 /// A compiled grammar over one vocabulary; threads may share it.
 #[pyclass(frozen, module = "lexiform")]

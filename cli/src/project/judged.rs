@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use clap::ValueEnum;
 use lexiform::error::{CompileError, Problem};
 use lexiform::limits::Limits;
 use lexiform::project::{
@@ -11,10 +12,39 @@ use lexiform::schema::Options;
 use serde_json::{Value, json};
 
 use super::document::Named;
-use super::{Side, line};
 use crate::failure::{Code, Failure};
 use crate::input::tokenizer;
-use crate::shown::paint::{bad, good};
+use crate::shown::paint::{bad, dim, good};
+
+/// The side of losses, and how relations are tested.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Side {
+    /// What to do with a constraint that the target cannot have
+    #[arg(long, value_enum, default_value_t)]
+    toward: Losing,
+    /// The values that are drawn from both sides where the relation cannot be proven
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    draws: usize,
+}
+
+/// What to do with a constraint that the target cannot have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Losing {
+    /// Drop the constraint: the target allows more, and answers have to be validated
+    #[default]
+    Wider,
+    /// Drop the values that it is about: the target allows less
+    Narrower,
+}
+
+impl From<Losing> for Toward {
+    fn from(losing: Losing) -> Self {
+        match losing {
+            Losing::Wider => Toward::Wider,
+            Losing::Narrower => Toward::Narrower,
+        }
+    }
+}
 
 /// How schemas are judged.
 pub(super) struct Judging {
@@ -223,4 +253,9 @@ fn shown(contradiction: &Contradiction) -> String {
         Contradiction::Wrong(answer) => format!("the schema does not allow what {answer} is restored to"),
         Contradiction::NotRestored(answer, why) => format!("{answer} cannot be restored: {why}"),
     }
+}
+
+/// Formats a line beside what it is about.
+pub(super) fn line(indent: usize, text: &str) -> String {
+    format!("{:indent$}{}\n", "", dim(text))
 }

@@ -12,8 +12,8 @@ use clap::ValueEnum;
 use lexiform::project::Profile;
 use serde_json::{Value, json};
 
-use super::judged::{Judged, Judging};
-use super::{Input, Side, line};
+use super::Input;
+use super::judged::{Judged, Judging, Side, line};
 use crate::failure::{Code, EXIT_CODES, Outcome};
 use crate::shown::output::Output;
 use crate::shown::paint::bad;

@@ -8,10 +8,10 @@
 //! Two bounds hold for what is in memory: the number of models, and the bytes of their weights. A model that
 //! waits for room takes none of it.
 //!
-//! A model is in use as long as anybody but the registry holds it, and a model in use is never unloaded: what
-//! an operator unloads goes when its last answer has ended, and the least recently used model makes room for
-//! another one only while it is idle. A model whose engine has ended by itself leaves at once, and the next
-//! request loads it again.
+//! A model is in use as long as anybody but the registry holds it, and a model in use is never unloaded:
+//! what an operator unloads goes when its last answer has ended, and the least recently used model makes
+//! room for another one only while it is idle. A model whose engine has ended by itself leaves at once,
+//! and the next request loads it again.
 
 mod bounds;
 mod loading;
@@ -105,8 +105,8 @@ impl Registry {
     /// Creates a registry of models, none of which is loaded; the first one answers requests that name none.
     ///
     /// # Errors
-    /// Fails if there is no model, if two have the same name, or if the memory is bounded and a model cannot be
-    /// weighed or is too large by itself.
+    /// Fails if there is no model, if two have the same name, or if the memory is bounded and a
+    /// model cannot be weighed or is too large by itself.
     pub fn new(
         offers: Vec<Offer>,
         bounds: Bounds,
@@ -275,8 +275,9 @@ impl Registry {
         self.told(place).0
     }
 
-    /// Unloads the models that have been idle for too long at this time, those that an operator has unloaded
-    /// while they were in use, and those whose engines have ended. Blocks while their engines end their passes.
+    /// Unloads the models that have been idle for too long at this time, those that an operator has
+    /// unloaded while they were in use, and those whose engines have ended. Blocks while their engines end
+    /// their passes.
     pub fn tidy(&self, now: Instant) {
         let idle = self.bounds.idle;
         for place in self.places() {

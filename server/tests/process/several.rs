@@ -117,7 +117,8 @@ fn a_template_or_a_context_that_cannot_be_is_said_at_the_start() {
         ("--max-model-len", "513".to_owned(), ["513", "512"]),
         ("--max-model-len", "0".to_owned(), ["--max-model-len", "0"]),
     ] {
-        // A model that is loaded later is known to fail, too, except for the positions, which only its files tell.
+        // A model that is loaded later is known to fail, too, except for the positions, which only its
+        // files tell.
         let more = if flag == "--chat-template" { "use" } else { "start" };
         let message = refused(&model, &["--load-models", more, flag, &value]);
         assert!(words.iter().all(|word| message.contains(word)), "{message}");

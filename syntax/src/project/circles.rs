@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::form::{DefinitionId, Form, FormId, Forms};
-use super::write::Reading;
+use super::form::{DefinitionId, Form, FormId, Forms, Reading};
 
 /// Returns the definitions that are written inside of themselves.
 pub(super) fn within_themselves(forms: &Forms, reading: Reading) -> Vec<DefinitionId> {

@@ -10,8 +10,6 @@ mod number;
 mod object;
 mod string;
 
-pub(super) use number::number_value;
-
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -19,9 +17,8 @@ use serde_json::Value;
 
 use crate::schema::{GoalId, Keyword, NodeId, Normal, NormalForms, Way, escape_segment};
 
-use super::Toward;
 use super::form::{Definition, DefinitionId, Form, FormId, Forms, Notes};
-use super::loss::{Effect, Loss, Recoding};
+use super::loss::{Effect, Loss, Recoding, Toward};
 use super::profile::Profile;
 
 /// The result of fitting a schema to a profile.

@@ -9,7 +9,7 @@
 //! Every form describes values of one kind, or is a union of such forms. A few forms say that a value is
 //! *recoded*: written in another shape because the target has no schema for its own, and restored afterwards.
 
-use serde_json::Value;
+use serde_json::{Number as JsonNumber, Value};
 
 use crate::schema::Decimal;
 
@@ -284,4 +284,19 @@ impl Keys {
         }
         name
     }
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// What the target gets.
+    Target,
+    /// The values that its answers are restored to.
+    Restored,
+}
+
+/// Returns a number as JSON, with all its digits.
+pub(super) fn number_value(number: &Decimal) -> Value {
+    let text = number.to_string();
+    serde_json::from_str::<JsonNumber>(&text).map_or_else(|_| Value::from(text), Value::Number)
 }

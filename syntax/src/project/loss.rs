@@ -2,6 +2,16 @@
 
 use std::fmt;
 
+/// The side to which a projection loses what the target cannot have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Toward {
+    /// Constraints are dropped: the target allows every value of the schema, and answers are validated.
+    #[default]
+    Wider,
+    /// Values are dropped: the target allows no value that the schema does not.
+    Narrower,
+}
+
 /// A constraint of a schema that a target cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]

@@ -1,9 +1,9 @@
 //! Patterns as targets take them: checks the text of a source, and prints expressions anew.
 //!
 //! The engines of targets differ in what they read, and most of them read a pattern as the whole string. A
-//! pattern of the source is kept if the target reads it as JSON Schema does; otherwise the expression that the
-//! compiler made of it is printed with literals, classes, groups, alternation and counts only, between `^` and
-//! `$`. Formats that a target does not know are printed the same way.
+//! pattern of the source is kept if the target reads it as JSON Schema does; otherwise the expression that
+//! the compiler made of it is printed with literals, classes, groups, alternation and counts only, between
+//! `^` and `$`. Formats that a target does not know are printed the same way.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 

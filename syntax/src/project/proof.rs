@@ -11,11 +11,11 @@ use lexiform_automata::limits::Limits;
 
 use crate::schema::{Inclusion, NormalForms, Options, inclusion};
 
-use super::Toward;
 use super::fit::fit;
-use super::loss::{Effect, Loss};
+use super::form::Reading;
+use super::loss::{Effect, Loss, Toward};
 use super::profile::Profile;
-use super::write::{Reading, write};
+use super::write::write;
 
 /// How the restored answers of a target relate to the values of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,12 +6,11 @@
 
 use serde_json::Value;
 
-use super::Toward;
-use super::form::{Field, Form, FormId, Forms, Keys, Number, Presence, Text};
-use super::loss::{Effect, Loss, Recoding};
+use super::form::{Field, Form, FormId, Forms, Keys, Number, Presence, Reading, Text};
+use super::loss::{Effect, Loss, Recoding, Toward};
 use super::profile::Profile;
 use super::size::{Excess, Size};
-use super::write::{Reading, write};
+use super::write::write;
 
 /// The most rounds; each writes the schema once.
 const MOST_ROUNDS: usize = 64;

@@ -2,21 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fit::number_value;
 use super::form::{
-    DefinitionId, Field, Form, FormId, Forms, Items, Keys, Notes, Number, Pattern, Presence, Rest, Text,
-    WRAPPED,
+    DefinitionId, Field, Form, FormId, Forms, Items, Keys, Notes, Number, Pattern, Presence, Reading, Rest,
+    Text, WRAPPED, number_value,
 };
 use super::profile::{Profile, References};
-
-/// What is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// What the target gets.
-    Target,
-    /// The values that its answers are restored to.
-    Restored,
-}
 
 /// The deepest nesting of forms that are written in place, where the target takes references.
 const DEEPEST: usize = 40;

@@ -13,9 +13,11 @@
 //! keywords. This is computed only for a report; a compilation does not report it, because almost every
 //! schema has integers and hardly any program writes `10e-1`.
 
+mod inclusion;
 mod show;
 mod spellings;
 
+pub use inclusion::{Inclusion, inclusion};
 pub use show::normal_form;
 
 use std::fmt;

@@ -1,13 +1,14 @@
-//! `cargo xtask soak service`: streams for minutes, while the service is killed, drained, told to read its files
-//! again, and while its models change places.
+//! `cargo xtask soak service`: streams for minutes, while the service is killed, drained, told to read its
+//! files again, and while its models change places.
 //!
 //! ```text
 //!   clients ─ streams ─► service ◄─ story: kill, drain, reload, models in and out
 //!      └─ suspects: what did not end well ─► judged by the times of the story ─► table
 //! ```
 //!
-//! A client cannot know why its answer was cut off. It notes when that was, and what it saw; afterwards each is
-//! compared with the times at which the service was killed or drained. What no such time explains is wrong.
+//! A client cannot know why its answer was cut off. It notes when that was, and what it saw; afterwards
+//! each is compared with the times at which the service was killed or drained. What no such time explains
+//! is wrong.
 
 mod client;
 mod place;

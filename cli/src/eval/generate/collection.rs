@@ -18,7 +18,7 @@ use super::judge;
 use crate::eval::maskbench::keywords;
 use crate::eval::tasks::{self, Task, questions};
 use crate::failure::{Failure, read_text};
-use crate::hash;
+use crate::input::hash;
 use crate::report::Data;
 
 /// The system line of prompts that contain the schema; the user's line is the schema alone. It is that of

@@ -18,7 +18,7 @@ use super::item::{Arm, Item, Verdict};
 use super::record::{Outcome, Record};
 use super::wire::{self, Sampling};
 use crate::failure::Failure;
-use crate::hash;
+use crate::input::hash;
 
 /// The number of failures of the endpoint in a row after which the run stops: the rest would fail as well.
 const GIVE_UP: usize = 20;

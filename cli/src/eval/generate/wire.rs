@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::item::{Arm, Item, Message};
-use crate::hash;
+use crate::input::hash;
 
 /// The field that contains the schema in requests whose answer is constrained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

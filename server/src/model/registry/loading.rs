@@ -186,9 +186,9 @@ impl Registry {
         }
     }
 
-    /// Waits until the model may be loaded, and unloads idle models, those first that were not used for the
-    /// longest time, if that makes enough room. Gives up when the time is over, when nobody waits any more, or
-    /// when the service ends.
+    /// Waits until the model may be loaded, and unloads idle models, those first that were not used for
+    /// the longest time, if that makes enough room. Gives up when the time is over, when nobody waits any
+    /// more, or when the service ends.
     fn make_room(
         &self,
         place: Place,

@@ -168,7 +168,8 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// Returns `true` if nobody but the registry holds the model. Under the lock of the registry it stays so.
+    /// Returns `true` if nobody but the registry holds the model. Under the lock of the registry it stays
+    /// so.
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.served) == 1
     }
@@ -252,8 +253,8 @@ impl Slot {
         }
     }
 
-    /// Takes a model out whose engine has ended: the slot is empty, although requests may hold the model until
-    /// they have failed.
+    /// Takes a model out whose engine has ended: the slot is empty, although requests may hold the model
+    /// until they have failed.
     pub(super) fn bury(&mut self) -> Option<Loaded> {
         let is_dead = |loaded: &Loaded| !loaded.served.engine().is_alive();
         let dead = self.end_if(is_dead)?;

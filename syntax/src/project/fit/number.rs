@@ -1,8 +1,8 @@
 //! Numbers: bounds and steps where the target takes them, else the few values that there are.
 
-use serde_json::{Number as JsonNumber, Value};
+use serde_json::Value;
 
-use crate::project::form::{End, Form, Number};
+use crate::project::form::{End, Form, Number, number_value};
 use crate::project::profile::NumberKeyword;
 use crate::schema::{Bound, Decimal, GoalId, NumberShape};
 
@@ -141,10 +141,4 @@ fn listed(shape: &NumberShape) -> Option<Vec<Value>> {
             .map(number_value)
             .collect(),
     )
-}
-
-/// Returns a number as JSON, with all its digits.
-pub(crate) fn number_value(number: &Decimal) -> Value {
-    let text = number.to_string();
-    serde_json::from_str::<JsonNumber>(&text).map_or_else(|_| Value::from(text), Value::Number)
 }

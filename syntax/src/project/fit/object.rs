@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use crate::project::Toward;
 use crate::project::form::{Field, Form, FormId, Items, Keys, Notes, Presence, Rest, Text};
-use crate::project::loss::{Effect, Loss};
+use crate::project::loss::{Effect, Loss, Toward};
 use crate::project::profile::RestRule;
 use crate::schema::{AdditionalClass, Array, GoalId, Object, StringShape};
 

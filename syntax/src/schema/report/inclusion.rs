@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use lexiform_automata::error::{CompileError, ProblemKind};
 use lexiform_automata::limits::Limits;
 
-use super::decimal::Decimal;
-use super::forms::productive::productive;
-use super::forms::{GoalId, NormalForms, NumberShape, StringShape};
-use super::normal::normalise;
-use super::options::Options;
-use super::resolve::read;
+use crate::schema::decimal::Decimal;
+use crate::schema::forms::productive::productive;
+use crate::schema::forms::{GoalId, NormalForms, NumberShape, StringShape};
+use crate::schema::normal::normalise;
+use crate::schema::options::{AdditionalProperties, Options};
+use crate::schema::resolve::read;
 
 /// What is known of two schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ fn decided(
     limits: &Limits,
 ) -> Result<Inclusion, CompileError> {
     let options = Options {
-        additional_properties: super::options::AdditionalProperties::Specified,
+        additional_properties: AdditionalProperties::Specified,
         ..options.clone()
     };
     // One URI cannot name two schemas.
