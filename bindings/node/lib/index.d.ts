@@ -413,5 +413,65 @@ export type StandardResult<T> =
 /** Returns a schema as one of the Standard Schema, which validates with {@link validate}. */
 export function standardSchema<T = unknown>(schema: Schema<T>, options?: SchemaOptions): StandardSchema<T>;
 
+/** A constraint that a target cannot have. */
+export interface Loss {
+  readonly pointer: string;
+  readonly effect: "wider" | "narrower";
+  readonly message: string;
+}
+
+/** A part of a schema that is written in another shape, which {@link Projection.restore} takes back. */
+export interface Recoding {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+/** A profile: its name, or one of your own. */
+export type Profile =
+  | "openai-strict"
+  | "anthropic"
+  | "gemini"
+  | "llama.cpp"
+  | "xgrammar"
+  | "outlines"
+  | Record<string, unknown>;
+
+/** A schema as a target takes it. */
+export class Projection<T = unknown> {
+  constructor(schema: Schema<T>, profile: Profile, options?: { toward?: "wider" | "narrower" });
+  /** The schema that the target takes. */
+  readonly schema: Record<string, unknown>;
+  /** A schema of the values that answers are restored to. */
+  readonly restoredSchema: unknown;
+  /** Whether the target takes the schema as it is. */
+  readonly unchanged: boolean;
+  /** How the restored answers relate to the schema. */
+  readonly relation: "equal" | "wider" | "narrower" | "neither";
+  /** Whether the algebra of schemas has proven the relation. */
+  readonly proven: boolean;
+  readonly losses: readonly Loss[];
+  readonly recodings: readonly Recoding[];
+  /** Returns the value that an answer stands for. It is not validated. */
+  restore(answer: unknown): unknown;
+  /**
+   * Returns the value of the schema that the text of an answer stands for, or the nearest one. Where there is none, the
+   * message of the error asks the model for another answer.
+   */
+  receive(answer: string): T;
+}
+
+/** Projects a schema to the part of JSON Schema that a provider or engine takes. */
+export function project<T = unknown>(
+  schema: Schema<T>,
+  profile: Profile,
+  options?: { toward?: "wider" | "narrower" },
+): Projection<T>;
+
+/** Returns everything in a schema that a target does not take, with its place. */
+export function refusals(schema: Schema, profile: Profile): Problem[];
+
+/** Returns the names of the profiles that come with the library. */
+export function profiles(): string[];
+
 /** The version of the package. */
 export const version: string;

@@ -2,6 +2,7 @@
 //
 //   Vocabulary ─► Compiler ─► Grammar ─► State, a value; Session, one sequence; fillBatch, many
 //   schema and text ─► validate, repair
+//   schema and profile ─► project, the schema of a provider ─► receive, the value of an answer
 
 import native from "./native.js";
 
@@ -9,6 +10,7 @@ export { Compiler } from "./compiler.js";
 export { LexiformError } from "./errors.js";
 export { fillBatch, Grammar, Session, setThreads, State } from "./grammar.js";
 export { repair, repairAsync, standardSchema, validate } from "./judge.js";
+export { profiles, project, Projection, refusals } from "./project.js";
 export { Vocabulary } from "./vocabulary.js";
 
 export const version = native.version();

@@ -2,6 +2,7 @@
 
 use lexiform::SessionError;
 use lexiform::error::{CompileError, Exhausted, Place, Problem};
+use lexiform::project::Rejected;
 use lexiform::repair::RepairError;
 use napi::{Error, Status};
 use serde_json::{Value, json};
@@ -42,6 +43,11 @@ pub(crate) fn session_error(error: SessionError) -> Error {
         SessionError::Exhausted(exhausted) => limit_error(exhausted),
         error => call_error(error.to_string()),
     }
+}
+
+/// Returns the error of an answer that stands for no value of its schema; the message is one for the model.
+pub(crate) fn rejected_error(rejected: &Rejected) -> Error {
+    of_kind("invalid", rejected.message_for_model())
 }
 
 /// Returns the error of a text that has no repair within reach.

@@ -1,5 +1,7 @@
 //! Verdicts on texts: whether the value of a JSON text is allowed by a schema, and if not, where and why.
 
+pub(crate) mod project;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 

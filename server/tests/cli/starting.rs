@@ -77,7 +77,7 @@ fn there_is_a_page_for_every_command() {
     let check = std::fs::read_to_string(folder.join("lexiform-check.1")).expect("a page");
     std::fs::remove_dir_all(folder).expect("removed");
     pages.sort();
-    assert_eq!((written.code, pages.len()), (0, 26), "{pages:?}");
+    assert_eq!((written.code, pages.len()), (0, 28), "{pages:?}");
     assert!(
         check.starts_with(".ie") && check.contains("\\-\\-exact"),
         "{check}"

@@ -327,7 +327,7 @@ fn tools_are_told_in_words_where_the_template_has_no_place() {
 
 #[test]
 fn a_model_sees_the_tools_that_it_may_call() {
-    let template = format!("{{% for tool in tools %}}{{{{ tool | tojson }}}}{{% endfor %}}{TEMPLATE}");
+    let template = format!("{{% for tool in tools or [] %}}{{{{ tool | tojson }}}}{{% endfor %}}{TEMPLATE}");
     let service = Service::of_model(roomy(), 1 << 20, &template, &[]);
     let length = |more: Value| {
         let answer = service.chat("echo text", more);
