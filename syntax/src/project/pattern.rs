@@ -30,7 +30,10 @@ pub(super) fn is_printed(pattern: &str, rules: &Patterns) -> bool {
     let read = Features::of(&plain);
     is_whole
         && read.is_some_and(|read| {
-            !read.has_top_alternation && !read.has_shorthand && read.largest_count <= rules.repeat
+            !read.has_top_alternation
+                && !read.has_shorthand
+                && !read.has_odd_escape
+                && read.largest_count <= rules.repeat
         })
 }
 
@@ -42,7 +45,7 @@ struct Features {
     has_top_alternation: bool,
     /// `.`, `\d`, `\w`, `\s`, which engines read differently.
     has_shorthand: bool,
-    /// Escapes in classes, and of characters that need none.
+    /// Escapes of characters that need none.
     has_odd_escape: bool,
     largest_count: u32,
     anchors: usize,
@@ -81,7 +84,8 @@ impl Features {
     }
 
     fn escape(&mut self, escaped: char, in_class: bool) {
-        self.has_odd_escape |= in_class || !"^$.|?*+()[]{}\\nrt".contains(escaped);
+        let usual = if in_class { "[]\\nrtu" } else { "^$.|?*+()[]{}\\nrtu" };
+        self.has_odd_escape |= !usual.contains(escaped);
         match escaped {
             'd' | 'D' | 'w' | 'W' | 's' | 'S' => self.has_shorthand = true,
             c if c.is_ascii_punctuation() => {}
@@ -387,6 +391,8 @@ mod tests {
             ("^a|b$", true, false),
             ("^(a|b)$", true, true),
             ("^\\d+$", true, false),
+            ("^[a-z\\-]\\/$", true, false),
+            ("^a\\.[\\]]$", true, true),
             ("^a(?=b)", false, false),
             ("\\bword", false, false),
             ("^a{1000}$", false, false),
