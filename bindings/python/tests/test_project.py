@@ -35,7 +35,7 @@ def test_losses_and_recodings_have_places():
 def test_every_profile_can_be_chosen_and_others_brought():
     for name in profiles():
         assert project(PERSON, name).schema["type"] == "object"
-    with pytest.raises(ValueError, match="there is no profile 'open-ai'"):
+    with pytest.raises(ValueError, match='there is no profile "open-ai"'):
         project(PERSON, "open-ai")
     with pytest.raises(lexiform.CompileError, match="line 1"):
         project(PERSON, {"name": "mine"})

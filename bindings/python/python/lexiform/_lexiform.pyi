@@ -15,6 +15,8 @@ __all__ = [
     "Masks",
     "Particles",
     "Problem",
+    "RawProjection",
+    "Remark",
     "Repair",
     "Sampler",
     "Session",
@@ -27,6 +29,9 @@ __all__ = [
     "fill_batch",
     "model_formats",
     "model_tag",
+    "profile_names",
+    "project_schema",
+    "schema_refusals",
     "set_threads",
     "weighted_token",
 ]
