@@ -363,7 +363,7 @@ impl Checking<'_> {
             );
         }
         let is_empty = map.get("maxItems").and_then(Value::as_u64) == Some(0);
-        if !self.profile.any && !map.contains_key("items") && !has_prefix && !is_empty {
+        if !map.contains_key("items") && !has_prefix && !is_empty {
             self.add(pointer, "", "`items` is missing");
         }
         taken

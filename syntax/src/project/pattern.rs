@@ -20,18 +20,24 @@ pub(super) fn is_taken(pattern: &str, rules: &Patterns) -> bool {
     let is_whole = pattern.starts_with('^') && pattern.ends_with('$') && !read.has_top_alternation;
     !read.is_special
         && read.largest_count <= rules.repeat
-        && (!rules.anchored || is_whole && !read.has_shorthand && !read.has_odd_escape && read.anchors == 2)
+        && (!rules.anchored
+            || is_whole && !read.has_shorthand && !read.has_dot && !read.has_odd_escape && read.anchors == 2)
 }
 
 /// Returns `true` if a pattern may be one that [`printed`] wrote for the target.
 pub(super) fn is_printed(pattern: &str, rules: &Patterns) -> bool {
-    let plain = pattern.replace(&*rules.anything, "a");
+    // A dot is a shorthand of its own, and part of `\.`.
+    let plain = match &*rules.anything {
+        "." => pattern.to_owned(),
+        anything => pattern.replace(anything, "a"),
+    };
     let is_whole = plain.starts_with('^') && plain.ends_with('$');
     let read = Features::of(&plain);
     is_whole
         && read.is_some_and(|read| {
             !read.has_top_alternation
                 && !read.has_shorthand
+                && (!read.has_dot || rules.anything == ".")
                 && !read.has_odd_escape
                 && read.largest_count <= rules.repeat
         })
@@ -43,8 +49,9 @@ struct Features {
     /// Look-around, boundaries, back references, properties, named groups or lazy repetitions.
     is_special: bool,
     has_top_alternation: bool,
-    /// `.`, `\d`, `\w`, `\s`, which engines read differently.
+    /// `\d`, `\w`, `\s`, which engines read differently, as they do `.`.
     has_shorthand: bool,
+    has_dot: bool,
     /// Escapes of characters that need none.
     has_odd_escape: bool,
     largest_count: u32,
@@ -72,7 +79,7 @@ impl Features {
                 }
                 ')' => depth = depth.checked_sub(1)?,
                 '|' => read.has_top_alternation |= depth == 0,
-                '.' => read.has_shorthand = true,
+                '.' => read.has_dot = true,
                 '^' | '$' => read.anchors += 1,
                 '?' => read.is_special |= matches!(previous, '*' | '+' | '?' | '}'),
                 '{' => read.count(&mut chars)?,
@@ -84,7 +91,11 @@ impl Features {
     }
 
     fn escape(&mut self, escaped: char, in_class: bool) {
-        let usual = if in_class { "[]\\nrtu" } else { "^$.|?*+()[]{}\\nrtu" };
+        let usual = if in_class {
+            "[]\\nrtu"
+        } else {
+            "^$.|?*+()[]{}\\nrtu"
+        };
         self.has_odd_escape |= !usual.contains(escaped);
         match escaped {
             'd' | 'D' | 'w' | 'W' | 's' | 'S' => self.has_shorthand = true,

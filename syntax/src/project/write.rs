@@ -367,7 +367,8 @@ impl Writing<'_> {
             map.insert("prefixItems".to_owned(), prefix.into());
         }
         match rest {
-            Some(rest) if *self.forms.get(rest) != Form::Any => {
+            // Without `items`, some targets read an array as empty.
+            Some(rest) if *self.forms.get(rest) != Form::Any || self.reading == Reading::Target => {
                 let schema = self.schema(rest);
                 map.insert("items".to_owned(), schema);
             }
