@@ -1,11 +1,11 @@
 //! Schemas projected to all targets: `cargo bench --bench projections -- [EVERY] [DRAWS]`.
 //!
 //! The benchmark projects every EVERYth schema (8) of MaskBench, and all tools of BFCL and of GitHub's MCP
-//! server, to each profile of the library. Where the algebra of schemas cannot decide the relation, it draws DRAWS
-//! values (200) from each side. For each profile it prints how many schemas are taken as they are, written
-//! without loss, wider or narrower, how many of these relations are proven, what drawn values contradict, and
-//! the time of a projection with its proof. With `WRITTEN=FILE`, the written schemas go to a file, a line of
-//! JSON each, for a checker of another origin.
+//! server, to each profile of the library. Where the algebra of schemas cannot decide the relation, it draws
+//! DRAWS values (200) from each side. For each profile it prints how many schemas are taken as they are,
+//! written without loss, wider or narrower, how many of these relations are proven, what drawn values
+//! contradict, and the time of a projection with its proof. With `WRITTEN=FILE`, the written schemas go to a
+//! file, a line of JSON each, for a checker of another origin.
 
 use std::collections::BTreeMap;
 use std::fs::File;
