@@ -70,7 +70,7 @@ test("a panic is an error, on both kinds of threads", { skip: native.panicForTes
 });
 
 test("every function of the native part catches panics", () => {
-  for (const file of readdirSync(source)) {
+  for (const file of readdirSync(source, { recursive: true }).filter((name) => name.endsWith(".rs"))) {
     const text = readFileSync(new URL(file, source), "utf8");
     for (const [, attributes] of text.matchAll(/#\[napi(.*)\]\n(?:\s*(?:\/\/|#\[).*\n)*\s*pub(?:\(crate\))? fn/g)) {
       assert.match(attributes, /catch_unwind/, `${file}: #[napi${attributes}]`);

@@ -26,6 +26,6 @@ test("losses have places, and the side of losses can be chosen", () => {
 test("every profile can be chosen, and mistakes are said", () => {
   for (const name of profiles()) assert.ok(project(Person, name).schema);
   assert.throws(() => project(Person, "open-ai"), says("call", "there is no profile"));
-  assert.throws(() => project(Person, { name: "mine" }), says("invalid", "line 1"));
+  assert.throws(() => project(Person, { name: "mine" }), says("invalid", "missing field `title`"));
   assert.throws(() => project(Person, "gemini", { toward: "wide" }), says("call", "toward"));
 });
