@@ -251,7 +251,7 @@ fn nothing_left(losses: &[Loss]) -> CompileError {
         problems.push(Problem::new(
             ProblemKind::Unsupported,
             Place::Whole,
-            "nothing can be written for this target",
+            "nothing can be written for this target, or it would be too large",
         ));
     }
     CompileError { problems }

@@ -398,3 +398,36 @@ fn answers_are_received_only_as_values_of_the_schema() {
         }
     }
 }
+
+#[test]
+fn long_chains_and_doubling_definitions_end() {
+    let mut double = serde_json::Map::new();
+    let mut chain = serde_json::Map::new();
+    for at in 0..60 {
+        let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
+        double.insert(
+            format!("d{at}"),
+            json!({"type": "object", "properties": {"a": next, "b": next}, "required": ["a"]}),
+        );
+    }
+    for at in 0..3000 {
+        let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
+        chain.insert(format!("d{at}"), json!({"type": "array", "items": next}));
+    }
+    double.insert("d60".to_owned(), json!({"type": "string"}));
+    chain.insert("d3000".to_owned(), json!({"type": "string"}));
+    for definitions in [double, chain] {
+        let text = json!({"$ref": "#/$defs/d0", "$defs": definitions}).to_string();
+        for name in Profile::names() {
+            let profile = profile(name);
+            refusals(&text, &profile, &Limits::default()).expect("JSON");
+            let _ = project(
+                &text,
+                &profile,
+                Toward::Wider,
+                &Options::for_generation(),
+                &Limits::default(),
+            );
+        }
+    }
+}

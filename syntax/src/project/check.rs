@@ -71,18 +71,27 @@ pub(super) fn has_circle(document: &Value) -> bool {
             known.insert(pointer, further);
         }
     }
-    // What can be reached in a finite graph without circles can be taken away leaf by leaf.
-    loop {
-        let leaves: Vec<String> = known
-            .iter()
-            .filter(|(_, further)| !further.iter().any(|next| known.contains_key(next)))
-            .map(|(pointer, _)| pointer.clone())
-            .collect();
-        if leaves.is_empty() {
-            return !known.is_empty();
+    // A walk in depth finds a schema that is still being visited.
+    let mut states: std::collections::HashMap<&str, bool> = Default::default();
+    let mut path: Vec<(&str, usize)> = vec![("", 0)];
+    states.insert("", false);
+    while let Some((at, next)) = path.last_mut() {
+        let Some(to) = known.get(*at).and_then(|further| further.get(*next)) else {
+            states.insert(at, true);
+            path.pop();
+            continue;
+        };
+        *next += 1;
+        match states.get(&**to) {
+            Some(false) => return true,
+            Some(true) => {}
+            None => {
+                states.insert(to, false);
+                path.push((to, 0));
+            }
         }
-        known.retain(|pointer, _| !leaves.contains(pointer));
     }
+    false
 }
 
 struct Checking<'p> {

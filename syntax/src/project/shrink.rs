@@ -211,6 +211,9 @@ fn weight(forms: &Forms, id: FormId) -> usize {
     weight
 }
 
+/// The deepest nesting of forms that is looked into; what lies deeper counts as too deep.
+const DEEPEST: usize = 200;
+
 /// Returns the forms of objects that lie deeper than a limit, as they are referred to there.
 fn too_deep(forms: &Forms, limit: usize) -> Vec<FormId> {
     let mut deep = Vec::new();
@@ -246,7 +249,7 @@ fn descend(
     }
     deepest[id.index()] = level;
     let is_object = matches!(forms.get(forms.resolved(id)), Form::Object(_));
-    if is_object && level > limit {
+    if is_object && level > limit || path.len() > DEEPEST {
         deep.push(id);
         return;
     }

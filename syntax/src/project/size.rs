@@ -1,6 +1,6 @@
 //! The size of a written schema, in the terms in which targets limit it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
@@ -43,8 +43,8 @@ impl Size {
                 open.extend(schemas_within(map).into_iter().map(|(_, schema)| schema));
             }
         }
-        size.depth = depth(schema, schema, &mut HashSet::new(), 0);
-        let (optional, unions) = expanded(schema, schema, &mut HashMap::new());
+        size.depth = depth(schema, schema, &mut HashMap::new(), 0);
+        let (optional, unions) = expanded(schema, schema, &mut HashMap::new(), 0);
         (size.optional, size.unions) = (optional, unions);
         size
     }
@@ -120,6 +120,7 @@ fn expanded<'v>(
     schema: &'v Value,
     document: &'v Value,
     known: &mut HashMap<&'v str, (usize, usize)>,
+    level: usize,
 ) -> (usize, usize) {
     let (mut optional, mut unions) = (0usize, 0usize);
     let mut open = vec![schema];
@@ -134,15 +135,15 @@ fn expanded<'v>(
         optional = optional.saturating_add(properties.saturating_sub(required));
         unions = unions.saturating_add(usize::from(is_union));
         if let Some(Value::String(reference)) = map.get("$ref") {
-            if !known.contains_key(&**reference) {
+            if !known.contains_key(&**reference) && level < DEEPEST {
                 known.insert(reference, (0, 0));
                 let target = reference
                     .strip_prefix('#')
                     .and_then(|pointer| document.pointer(pointer));
-                let counted = target.map_or((0, 0), |target| expanded(target, document, known));
+                let counted = target.map_or((0, 0), |target| expanded(target, document, known, level + 1));
                 known.insert(reference, counted);
             }
-            let (more_optional, more_unions) = known[&**reference];
+            let (more_optional, more_unions) = known.get(&**reference).copied().unwrap_or_default();
             optional = optional.saturating_add(more_optional);
             unions = unions.saturating_add(more_unions);
         }
@@ -190,28 +191,39 @@ pub(super) fn schemas_within(map: &Map<String, Value>) -> Vec<(String, &Value)> 
     found
 }
 
-/// The deepest nesting that is measured; deeper schemas are refused before.
-const DEEPEST: usize = 400;
+/// The deepest nesting, references included, that is measured.
+const DEEPEST: usize = 200;
 
-/// Returns how deep objects nest in a schema of a document.
-fn depth<'v>(schema: &'v Value, document: &'v Value, path: &mut HashSet<&'v str>, level: usize) -> usize {
+/// Returns how deep objects nest in a schema of a document. Each target of a reference is measured once.
+fn depth<'v>(
+    schema: &'v Value,
+    document: &'v Value,
+    known: &mut HashMap<&'v str, usize>,
+    level: usize,
+) -> usize {
     let Value::Object(map) = schema else { return 0 };
     if level > DEEPEST {
         return DEEPEST;
     }
     let mut below = 0;
-    if let Some(Value::String(reference)) = map.get("$ref")
-        && let Some(target) = reference
-            .strip_prefix('#')
-            .and_then(|pointer| document.pointer(pointer))
-        && path.insert(reference)
-    {
-        below = depth(target, document, path, level + 1);
-        path.remove(&**reference);
+    if let Some(Value::String(reference)) = map.get("$ref") {
+        below = match known.get(&**reference) {
+            Some(&measured) => measured,
+            None => {
+                // A reference into a circle adds nothing.
+                known.insert(reference, 0);
+                let target = reference
+                    .strip_prefix('#')
+                    .and_then(|pointer| document.pointer(pointer));
+                let measured = target.map_or(0, |target| depth(target, document, known, level + 1));
+                known.insert(reference, measured);
+                measured
+            }
+        };
     }
     for (segment, inner) in schemas_within(map) {
         if !segment.starts_with("/$defs/") && !segment.starts_with("/definitions/") {
-            below = below.max(depth(inner, document, path, level + 1));
+            below = below.max(depth(inner, document, known, level + 1));
         }
     }
     below + usize::from(map.contains_key("properties"))

@@ -11,7 +11,12 @@ use super::profile::{Profile, References};
 /// The deepest nesting of forms that are written in place, where the target takes references.
 const DEEPEST: usize = 40;
 
-/// Writes a schema, or returns `None` if no value is left.
+/// The deepest nesting of what is written in place in any case, and the most forms that are written: a
+/// schema whose definitions double from one to the next would otherwise have no end.
+const MOST_NESTED: usize = 100;
+const MOST_WRITTEN: usize = 400_000;
+
+/// Writes a schema, or returns `None` if no value is left, or if it would be too large.
 pub(super) fn write(forms: &Forms, profile: &Profile, reading: Reading) -> Option<Value> {
     let live = live(forms, reading);
     if !live[forms.root.index()] {
@@ -26,6 +31,8 @@ pub(super) fn write(forms: &Forms, profile: &Profile, reading: Reading) -> Optio
         named: vec![false; forms.definitions.len()],
         open: Vec::new(),
         depth: 0,
+        written: 0,
+        is_too_large: false,
     };
     let mut root = writing.root();
     let mut definitions = Map::new();
@@ -33,6 +40,9 @@ pub(super) fn write(forms: &Forms, profile: &Profile, reading: Reading) -> Optio
         let definition = &forms.definitions[next.index()];
         let schema = writing.schema(definition.form);
         definitions.insert(definition.name.clone(), schema);
+    }
+    if writing.is_too_large {
+        return None;
     }
     definitions.sort_keys();
     if !definitions.is_empty() {
@@ -124,6 +134,9 @@ struct Writing<'f> {
     named: Vec<bool>,
     open: Vec<DefinitionId>,
     depth: usize,
+    /// The number of forms that have been written.
+    written: usize,
+    is_too_large: bool,
 }
 
 impl Writing<'_> {
@@ -140,6 +153,11 @@ impl Writing<'_> {
 
     /// Returns the schema of a form, with what people wrote about it.
     fn schema(&mut self, id: FormId) -> Value {
+        self.written += 1;
+        self.is_too_large |= self.depth > MOST_NESTED || self.written > MOST_WRITTEN;
+        if self.is_too_large {
+            return Value::Bool(false);
+        }
         self.depth += 1;
         let schema = self.body(id);
         self.depth -= 1;
