@@ -78,7 +78,10 @@ impl Restoring<'_> {
             (Form::Definition(definition), value) => {
                 self.value(forms.definitions[definition.index()].form, value)
             }
-            (Form::Union(parts), value) => match parts.iter().find(|&&part| fits(forms, part, &value, 0)) {
+            (Form::Union(parts), value) => match parts
+                .iter()
+                .find(|&&part| fits(forms, part, &value, &mut Looking::new()))
+            {
                 Some(&part) => self.value(part, value),
                 None => Ok(value),
             },
@@ -211,15 +214,35 @@ impl Restoring<'_> {
     }
 }
 
-/// How deep a value is compared with the alternatives of a union.
-const LOOKED_INTO: usize = 8;
+/// How far a value is compared with the alternatives of a union. Beyond it, a value counts as fitting.
+struct Looking {
+    depth: usize,
+    fuel: usize,
+}
+
+impl Looking {
+    fn new() -> Looking {
+        Looking {
+            depth: 9,
+            fuel: 20_000,
+        }
+    }
+}
 
 /// Returns `true` if a value has the shape of a form: kinds, constants, keys. Patterns and bounds are not
 /// checked, since alternatives hardly ever differ in these alone.
-fn fits(forms: &Forms, id: FormId, value: &Value, depth: usize) -> bool {
-    if depth > LOOKED_INTO {
+fn fits(forms: &Forms, id: FormId, value: &Value, looking: &mut Looking) -> bool {
+    if looking.depth == 0 || looking.fuel == 0 {
         return true;
     }
+    looking.fuel -= 1;
+    looking.depth -= 1;
+    let fits = fits_here(forms, id, value, looking);
+    looking.depth += 1;
+    fits
+}
+
+fn fits_here(forms: &Forms, id: FormId, value: &Value, looking: &mut Looking) -> bool {
     match forms.get(id) {
         Form::Never => false,
         Form::Any => true,
@@ -228,34 +251,31 @@ fn fits(forms: &Forms, id: FormId, value: &Value, depth: usize) -> bool {
             .as_number()
             .is_some_and(|given| !number.is_integer || given.is_i64() || given.is_u64()),
         Form::String(_) | Form::JsonText(_) => value.is_string(),
-        Form::Union(parts) => parts.iter().any(|&part| fits(forms, part, value, depth + 1)),
-        Form::Definition(definition) => fits(
-            forms,
-            forms.definitions[definition.index()].form,
-            value,
-            depth + 1,
-        ),
+        Form::Union(parts) => parts.iter().any(|&part| fits(forms, part, value, looking)),
+        Form::Definition(definition) => {
+            fits(forms, forms.definitions[definition.index()].form, value, looking)
+        }
         Form::Array(items) => value.as_array().is_some_and(|list| {
             let is_counted =
                 list.len() as u64 >= items.min && items.max.is_none_or(|max| list.len() as u64 <= max);
             let item = |(at, item)| {
                 let form = items.prefix.get(at).copied().or(items.rest);
-                form.is_some_and(|form| fits(forms, form, item, depth + 1))
+                form.is_some_and(|form| fits(forms, form, item, looking))
             };
             is_counted && list.iter().enumerate().all(item)
         }),
         Form::Object(keys) => value
             .as_object()
-            .is_some_and(|map| keys_fit(forms, keys, map, depth)),
+            .is_some_and(|map| keys_fit(forms, keys, map, looking)),
     }
 }
 
-fn keys_fit(forms: &Forms, keys: &Keys, map: &Map<String, Value>, depth: usize) -> bool {
+fn keys_fit(forms: &Forms, keys: &Keys, map: &Map<String, Value>, looking: &mut Looking) -> bool {
     let is_there = |field: &Field| field.presence == Presence::Optional || map.contains_key(&field.name);
-    let is_known = |key: &String, value: &Value| {
+    let mut is_known = |key: &String, value: &Value| {
         if let Some(field) = keys.fields.iter().find(|field| field.name == *key) {
             let is_absent = field.presence == Presence::NullIfAbsent && value.is_null();
-            return is_absent || fits(forms, field.form, value, depth + 1);
+            return is_absent || fits(forms, field.form, value, looking);
         }
         let is_packed = keys.packed.as_ref().is_some_and(|(name, _)| name == key);
         match &keys.rest {
