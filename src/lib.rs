@@ -104,6 +104,29 @@ pub mod tags {
     };
 }
 
+/// Answers of models: thoughts, content, calls of tools and the values of their arguments, read as they are
+/// written, with and without a constraint.
+///
+/// # Examples
+///
+/// ```
+/// use lexiform::answers::{AnswerFormat, EventKind, Events, Reading};
+///
+/// let format = AnswerFormat::of_model("qwen_3", &[], Reading::default())?;
+/// let mut events = Events::new(format.into());
+/// let mut found = events.push("Let me see. <tool_call>\n{\"name\": \"weather\", \"argum");
+/// found.extend(events.push("ents\": {\"city\": \"Rome\"}}\n</tool_call>"));
+/// found.extend(events.finish());
+/// let kinds: Vec<&str> = found.iter().map(|event| event.kind.name()).collect();
+/// assert_eq!(kinds, ["content", "call", "arguments", "opened", "key", "value", "call_end"]);
+/// assert_eq!(found[1].kind, EventKind::Call("weather".to_owned()));
+/// # Ok::<(), lexiform::error::CompileError>(())
+/// ```
+pub mod answers {
+    #[doc(inline)]
+    pub use lexiform_syntax::answer::{AnswerFormat, Event, EventKind, Events, Reading, Thought};
+}
+
 /// Vocabularies: the tokens of models as bytes, and the files that they are read from.
 pub mod vocab {
     #[doc(inline)]

@@ -3,7 +3,7 @@
 //! ```text
 //!   events ─► sample, text_buffer ─► text ─► parts ─► builder ─► writer (chat | completion | responses | rewriting) ─► JSON
 //!                                                     │                                            stream, resume ─► events of SSE
-//!                                                     └ json_progress, confidence, certificate: reports on the answer
+//!                                                     └ json_patch, confidence, certificate: reports on the answer
 //! ```
 //!
 //! `decision` reads the distribution of the model itself: its answer is a distribution and has no text.
@@ -15,7 +15,7 @@ pub mod completion;
 pub mod confidence;
 pub mod decision;
 
-pub mod json_progress;
+pub mod json_patch;
 pub mod parts;
 pub mod responses;
 pub mod resume;

@@ -16,7 +16,6 @@ pub mod cache;
 pub mod compile_memory;
 pub mod compilers;
 pub mod enforcement;
-pub mod frames;
 pub mod inspect;
 pub mod interest;
 pub mod language;

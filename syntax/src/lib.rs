@@ -17,4 +17,5 @@ pub mod notation;
 pub mod project;
 pub mod schema;
 
+pub mod answer;
 pub mod tags;

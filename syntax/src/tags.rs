@@ -17,21 +17,24 @@
 
 mod anything;
 mod arguments;
-mod call_frames;
 mod lower;
-mod model_formats;
+pub(crate) mod model_formats;
 mod models;
 mod read;
+mod recognised;
 mod token_forms;
 
 use crate::schema::ArgumentStyle;
 
 pub use anything::anything;
-pub use arguments::{ArgumentError, ArgumentReader, ArgumentScanner, read_arguments, write_arguments};
-pub use call_frames::{CallFrame, CallPiece, call_frames, recognised};
+pub use arguments::{
+    ArgumentError, ArgumentReader, ArgumentScanner, guessed_arguments, read_arguments, write_arguments,
+};
 pub use lower::{Contents, free_text, lower};
+pub(crate) use models::unknown as unknown_format;
 pub use models::{AnswerShape, Tool, ToolChoice, for_model, model_formats};
 pub use read::{read, read_value};
+pub use recognised::recognised;
 
 /// The supported formats, for messages.
 pub(crate) const FORMATS: [&str; 21] = [

@@ -27,7 +27,7 @@ const LIBRARY: [(&str, &[&str]); 4] = [
 /// its crate or another.
 ///
 /// Every module may name `error` and `limits`. The order is that of the pipeline.
-const LAYERS: [(&str, &[&str]); 26] = [
+const LAYERS: [(&str, &[&str]); 27] = [
     ("error", &[]),
     ("limits", &[]),
     // The cost of a query to a grammar; it is also counted where the grammar computes the length of a loop.
@@ -55,6 +55,8 @@ const LAYERS: [(&str, &[&str]); 26] = [
     ("project", &["schema"]),
     // If the vocabulary has a token for the beginning or end of a tag, that token is used.
     ("tags", &["grammar", "regex", "schema", "suggest", "vocab"]),
+    // What models wrote in the formats of tags is read again.
+    ("answer", &["schema", "tags"]),
     ("law", &["vocab"]),
     ("draft", &["vocab", "law", "matcher"]),
     // The rule that verifies a draft depends on how its tokens were chosen.
@@ -62,7 +64,7 @@ const LAYERS: [(&str, &[&str]); 26] = [
     // The constraints of a host in addition to a grammar, and the tokens drawn under both.
     ("monitor", &["vocab", "law", "draft", "verify", "matcher"]),
     // Outside the main flow: the nearest valid text.
-    ("repair", &["pushdown", "language", "matcher"]),
+    ("repair", &["pushdown", "language", "matcher", "answer"]),
     // Outside the main flow, too: whether a given text belongs, and where it leaves the language.
     ("verdict", &["matcher"]),
     // Outside the main flow, too: projections on drawn texts, and the answers to them.

@@ -49,6 +49,8 @@ fn _lexiform(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<grammar::Grammar>()?;
     module.add_class::<state::State>()?;
     module.add_class::<session::Session>()?;
+    module.add_class::<session::answers::RawReader>()?;
+    module.add_class::<session::answers::Event>()?;
     module.add_class::<grammar::repair::Repair>()?;
     module.add_class::<grammar::repair::Change>()?;
     module.add_class::<grammar::repair::Edit>()?;

@@ -1,5 +1,7 @@
 //! Sessions: one sequence as inference engines drive it.
 
+pub(crate) mod answers;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lexiform::BatchRow;
@@ -13,6 +15,8 @@ use crate::error::{limit_error, session_error};
 use crate::fork;
 use crate::grammar::Grammar;
 use crate::state::{SHORT, Shared, State};
+
+use answers::{Event, RawReader};
 
 /// The tokens of one sequence so far, and the state of its grammar after them. Its memory does not grow with
 /// what the grammar stores about long texts.
@@ -126,6 +130,20 @@ impl Session {
     #[getter]
     fn tokens(&self) -> Vec<u32> {
         self.lock().tokens().to_vec()
+    }
+
+    /// Reads the accepted tokens that a reader has not read, and the end of the sequence.
+    fn read_events(&self, reader: &Bound<'_, RawReader>) -> PyResult<Vec<Event>> {
+        let session = self.lock();
+        let vocabulary = session.grammar().vocabulary();
+        let (tokens, is_ended) = (session.tokens(), session.is_terminated());
+        let text = match is_ended {
+            true => tokens.split_last().map_or(tokens, |(_, text)| text),
+            false => tokens,
+        };
+        reader
+            .get()
+            .follow(text, |token| vocabulary.bytes(token), is_ended)
     }
 
     fn __repr__(&self) -> String {

@@ -5,6 +5,7 @@
 //! too; they then mean little, but do no harm.
 
 use lexiform::vocab::Vocabulary;
+use lexiform_syntax::answer::JsonScanner;
 
 /// A string counts as one of a closed list if at most this many tokens may come next.
 const CLOSED: usize = 64;
@@ -37,15 +38,7 @@ impl StateClass {
 
 /// Reads a JSON document byte by byte, as far as its classes require it.
 #[derive(Clone, Debug, Default)]
-pub struct JsonReader {
-    /// The open brackets; `true` for an object.
-    open: Vec<bool>,
-    in_string: bool,
-    is_escaped: bool,
-    /// `true` if the next string is a key.
-    is_key: bool,
-    in_number: bool,
-}
+pub struct JsonReader(JsonScanner);
 
 fn begins_number(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'-' | b't' | b'f' | b'n')
@@ -56,9 +49,9 @@ impl JsonReader {
     /// outside of strings it distinguishes a number from the punctuation before it. `allowed` counts the
     /// tokens that may come; it is called only inside strings that are values.
     pub fn class(&self, next: Option<u8>, allowed: impl FnOnce() -> Option<usize>) -> StateClass {
-        let is_number = next.map_or(self.in_number, begins_number);
-        match self.in_string {
-            true if self.is_key => StateClass::Key,
+        let is_number = next.map_or(self.0.is_in_word(), begins_number);
+        match self.0.is_in_string() {
+            true if self.0.is_at_key() => StateClass::Key,
             true if allowed().is_some_and(|count| count <= CLOSED) => StateClass::Enum,
             true => StateClass::Text,
             false if is_number => StateClass::Number,
@@ -68,30 +61,7 @@ impl JsonReader {
 
     /// Reads one more byte.
     pub fn read(&mut self, byte: u8) {
-        if self.in_string {
-            match byte {
-                _ if self.is_escaped => self.is_escaped = false,
-                b'\\' => self.is_escaped = true,
-                b'"' => self.in_string = false,
-                _ => {}
-            }
-            return;
-        }
-        self.in_number = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
-        match byte {
-            b'"' => self.in_string = true,
-            b'{' | b'[' => {
-                self.open.push(byte == b'{');
-                self.is_key = byte == b'{';
-            }
-            b'}' | b']' => {
-                self.open.pop();
-                self.is_key = false;
-            }
-            b':' => self.is_key = false,
-            b',' => self.is_key = self.open.last().copied().unwrap_or(false),
-            _ => {}
-        }
+        self.0.step(byte);
     }
 }
 

@@ -18,13 +18,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lexiform_engine::{Event, Grammar, Request, Times};
+use lexiform_syntax::answer::{AnswerPlace, AnswerReader};
 
 use serde_json::Value;
 
 use crate::answer::builder::choice::{Choice, Place};
 use crate::answer::certificate::Certifier;
 use crate::answer::confidence::value_options::{Chosen, ValueOptions};
-use crate::answer::parts::{OutputFormat, Part, PartReader};
+use crate::answer::parts::{OutputFormat, Part, without_places};
 use crate::answer::sample::{Ended, Extras, SampleState};
 use crate::answer::writer::{End, Findings, PendingTokens, Piece, Whole, Writer, opened};
 use crate::model::running::Running;
@@ -42,7 +43,7 @@ struct Growing {
     /// `true` if the search of the request found no text for it, and found others.
     absent: bool,
     sample: SampleState,
-    reader: PartReader,
+    reader: AnswerReader,
     since: PendingTokens,
     thought_tokens: usize,
     ended: Option<Ended>,
@@ -111,7 +112,7 @@ impl AnswerBuilder {
             begun: false,
             absent: false,
             sample: SampleState::new(&generation.stop, extras_of(index)),
-            reader: PartReader::new(reading.clone()),
+            reader: reading.reader(),
             since: PendingTokens::default(),
             thought_tokens: 0,
             ended: None,
@@ -334,7 +335,7 @@ impl AnswerBuilder {
         let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
         if let Event::Token { origin, .. } = &event {
             self.served.metrics().token(*origin);
-            growing.thought_tokens += usize::from(growing.reader.thinks());
+            growing.thought_tokens += usize::from(growing.reader.place() == AnswerPlace::Reasoning);
         }
         if let Event::Failed(error) = &event
             && error.found_others()
@@ -349,12 +350,12 @@ impl AnswerBuilder {
         if growing.sample.wants_no_more() && !is_compared {
             running.cancel(index);
         }
-        let mut parts = growing.reader.push(&news.text);
+        let mut parts: Vec<Part> = without_places(growing.reader.push(&news.text)).collect();
         growing.since.logprobs.extend(news.logprobs);
         growing.since.tokens.extend(news.tokens);
         if let Some(mut ended) = news.ended {
-            parts.extend(growing.reader.finish());
-            if ended.finish == "stop" && growing.reader.is_cut(ended.cut) {
+            parts.extend(without_places(growing.reader.finish()));
+            if ended.finish == "stop" && self.reading.is_cut(growing.reader.place(), ended.cut) {
                 ended.finish = "length";
             }
             growing.ended = Some(ended);

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use lexiform_syntax::answer::{JsonEvent, JsonValues};
 use serde_json::Value;
 
-use crate::answer::json_progress::{self, JsonEvent, JsonProgress};
+use crate::answer::json_patch;
 use crate::answer::parts::{OutputFormat, Part};
 use crate::answer::sample::Ended;
 use crate::answer::writer::{Base, Call, End, Piece, Stage, Whole, Writer, opened, sse_event, told};
@@ -27,7 +28,7 @@ pub struct ChatWriter {
     /// For each sample: the number of calls begun, and whether the last one calls a custom tool.
     calls: Vec<(usize, bool)>,
     /// The JSON value of each sample as it grows, if the request asks for it.
-    progress: Vec<JsonProgress>,
+    progress: Vec<JsonValues>,
 }
 
 impl ChatWriter {
@@ -63,12 +64,12 @@ impl ChatWriter {
     }
 
     /// Returns the changes to the value of a sample made by the text read last.
-    fn patch(&mut self, index: usize, read: impl FnOnce(&mut JsonProgress) -> Vec<JsonEvent>) -> Vec<Value> {
+    fn patch(&mut self, index: usize, read: impl FnOnce(&mut JsonValues) -> Vec<JsonEvent>) -> Vec<Value> {
         let Some(progress) = self.progress.get_mut(index) else {
             return Vec::new();
         };
         let found = read(progress);
-        json_progress::operations(progress, found)
+        json_patch::operations(progress, found)
     }
 
     /// Returns the change to the message made by a part, if it is visible to the client.
@@ -124,7 +125,7 @@ impl Writer for ChatWriter {
     fn opening(&mut self, samples: usize, _: &mut String) {
         self.calls = vec![(0, false); samples];
         if self.options.json_patch {
-            self.progress.resize_with(samples, JsonProgress::default);
+            self.progress.resize_with(samples, JsonValues::default);
         }
     }
 
@@ -164,7 +165,7 @@ impl Writer for ChatWriter {
             choice.logprobs = self.logprobs(end.since.logprobs);
         }
         choice.lexiform_tokens = end.since.tokens;
-        choice.lexiform_patch = self.patch(end.index, JsonProgress::finish);
+        choice.lexiform_patch = self.patch(end.index, JsonValues::finish);
         choice.finish_reason = Some(finish(&end.ended, self.calls[end.index].0 > 0));
         choice.lexiform = Some(told(&end.ended, end.findings));
         self.send(Stage::End, choice, end.usage, out);

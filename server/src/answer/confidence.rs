@@ -9,9 +9,9 @@
 pub mod closed;
 pub mod value_options;
 
+use lexiform_syntax::answer::{JsonEvent, JsonValues};
 use serde_json::Value;
 
-use crate::answer::json_progress::{JsonEvent, JsonProgress};
 use crate::answer::parts::Part;
 use crate::wire::response::{Confidence, finite};
 
@@ -91,11 +91,11 @@ impl Trace {
         if serde_json::from_str::<Value>(text).is_err() {
             return Vec::new();
         }
-        let mut progress = JsonProgress::default();
+        let mut progress = JsonValues::default();
         let mut found = progress.push(text);
         found.extend(progress.finish());
         let value = |found| match found {
-            JsonEvent::Opened(..) => None,
+            JsonEvent::Opened(..) | JsonEvent::Key(..) => None,
             JsonEvent::Whole(path, bytes) => {
                 let open = !text[bytes.clone()].ends_with(['"', ']', '}']);
                 let end = (bytes.end + usize::from(open)).min(text.len());

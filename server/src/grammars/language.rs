@@ -9,7 +9,7 @@
 //! ```
 //!
 //! This frame of a call is the one that Hermes introduced and Qwen's models were trained on. In free text,
-//! calls may also be written in the frames of other families ([`frames`](super::frames)). If the format of
+//! calls may also be written in the frames of other families ([`lexiform_syntax::answer`]). If the format of
 //! the model is known ([`tool_format`](super::tool_format)), its frame is the only one. Every part of a frame
 //! is in the grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input is raw
 //! text that may contain anything, including the closing mark; it ends with the answer, so that no text has
@@ -17,30 +17,20 @@
 
 use lexiform::error::{CompileError, Problem, ProblemKind};
 use lexiform::schema::ArgumentStyle;
+use lexiform_syntax::answer::{FRAME_MARKS, FRAMES, Frame};
 use sha2::{Digest as _, Sha256};
 
-use crate::grammars::frames::{FRAME_MARKS, FRAMES, Frame};
 use crate::grammars::tool_format::ToolFormat;
 use crate::operate::metrics::GrammarKind;
 use crate::wire::constraint::{Constraint, Form, Source};
 use crate::wire::tools::{Calls, Mode};
 
+pub use lexiform_syntax::answer::Thought;
+
 /// The mark that opens a thought.
 pub const THINK: &str = "<think>";
 /// The mark that closes a thought.
 pub const END_THINK: &str = "</think>";
-
-/// How an answer begins: with or without a thought.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Thought {
-    /// The answer begins without a thought.
-    #[default]
-    None,
-    /// The answer may begin with a thought.
-    Possible,
-    /// The prompt has already opened the thought.
-    Begun,
-}
 
 /// The language of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -3,17 +3,15 @@
 //!
 //! ```text
 //!   --tool-format auto ─► signs in the chat template ─► a name of the table, else any
-//!   --tool-format NAME ─────────────────────────────► a name of the table ─► frames, as rows of `frames`
+//!   --tool-format NAME ─────────────────────────────► a name of the table ─► its frames
 //! ```
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::LazyLock;
 
+use lexiform_syntax::answer::{self, Frame};
 use lexiform_syntax::suggest;
-use lexiform_syntax::tags::{CallFrame, CallPiece, call_frames, model_formats, recognised};
-
-use super::frames::{Frame, Piece};
+use lexiform_syntax::tags::{model_formats, recognised};
 
 /// The word for recognising the format in the chat template.
 const AUTO: &str = "auto";
@@ -41,9 +39,10 @@ impl ToolFormat {
 
     /// Returns the frames of the format; none for [`Any`](ToolFormat::Any).
     pub fn frames(self) -> &'static [Frame] {
-        let mut all = FRAMES.iter();
-        let found = all.find(|(name, _)| ToolFormat::Of(name) == self);
-        found.map_or(&[], |(_, frames)| frames)
+        match self {
+            ToolFormat::Any => &[],
+            ToolFormat::Of(name) => answer::frames(name).unwrap_or_default(),
+        }
     }
 }
 
@@ -102,69 +101,6 @@ impl fmt::Display for UnknownToolFormat {
 }
 
 impl std::error::Error for UnknownToolFormat {}
-
-/// The frames of all formats, by name.
-static FRAMES: LazyLock<Vec<(&'static str, Vec<Frame>)>> = LazyLock::new(|| {
-    let frames = |name| {
-        call_frames(name)
-            .unwrap_or_default()
-            .into_iter()
-            .map(|frame| converted(name, frame))
-    };
-    model_formats()
-        .map(|name| (name, frames(name).collect()))
-        .collect()
-});
-
-/// Converts a frame of the library. Its pieces live as long as the program, like those of the table beside
-/// it.
-fn converted(name: &'static str, frame: CallFrame) -> Frame {
-    // A call in plain JSON begins with the name of a tool, so that other objects stay text.
-    let is_marked = !frame.trigger.starts_with('{');
-    let trigger = if is_marked { frame.trigger } else { "" };
-    let (mut open, mut head) = (texts(&frame.open), pieces(&frame.head));
-    let first = if open.is_empty() { &mut head } else { &mut open };
-    if let Some(Piece::Mark(text)) = first.first().copied() {
-        let rest = text.strip_prefix(trigger).unwrap_or(text);
-        let begin = if is_marked {
-            Piece::Mark(trigger)
-        } else {
-            Piece::Text(rest)
-        };
-        let rest = (is_marked && !rest.is_empty()).then_some(Piece::Mark(rest));
-        first.splice(..1, [begin].into_iter().chain(rest));
-    }
-    Frame {
-        name,
-        style: frame.style,
-        excludes: frame.excludes,
-        before: texts(&[frame.before]).leak(),
-        open: open.leak(),
-        head: head.leak(),
-        middle: pieces(&frame.middle).leak(),
-        tail: texts(&[frame.tail]).leak(),
-        between: match frame.separator {
-            Some(separator) => texts(&[separator]).leak(),
-            None => &[Piece::Space],
-        },
-        close: texts(&frame.close).leak(),
-        ending: texts(&frame.ending).leak(),
-        raw: None,
-    }
-}
-
-fn texts(texts: &[&'static str]) -> Vec<Piece<'static>> {
-    let some = texts.iter().filter(|text| !text.is_empty());
-    some.map(|text| Piece::Mark(text)).collect()
-}
-
-fn pieces(pieces: &[CallPiece]) -> Vec<Piece<'static>> {
-    let piece = |piece: &CallPiece| match piece {
-        CallPiece::Text(text) => Piece::Mark(text),
-        CallPiece::Number => Piece::Digits,
-    };
-    pieces.iter().map(piece).collect()
-}
 
 #[cfg(test)]
 mod tests {

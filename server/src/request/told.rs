@@ -14,10 +14,10 @@
 //! it or not. But a model that knows what it is to write needs its constraint less.
 
 use lexiform_chat::ChatTemplate;
+use lexiform_syntax::answer::{CALL, END_CALL};
 use lexiform_syntax::schema::sketch;
 use serde_json::Value;
 
-use crate::grammars::frames::{CALL, END_CALL};
 use crate::grammars::language::Language;
 use crate::grammars::tool_format::ToolFormat;
 use crate::wire::chat::{ChatRequest, Message};

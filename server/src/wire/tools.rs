@@ -9,10 +9,13 @@
 //! without effect are refused.
 
 use lexiform::grammar::Notation;
+use lexiform_syntax::answer::Tool;
 use serde_json::{Value, json};
 
 use super::constraint::{Constraint, Source, schema_constraint};
 use super::fields::{Fields, Problems};
+
+pub use lexiform_syntax::answer::CallMode as Mode;
 
 /// The maximum number of tools in a request.
 const TOOLS: usize = 128;
@@ -52,17 +55,6 @@ impl Callable {
     }
 }
 
-/// The condition for calling tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// The model decides.
-    Auto,
-    /// At least one tool is called.
-    Required,
-    /// The only tool is called, and the answer is its input and nothing else.
-    Bare,
-}
-
 /// The calls that an answer may contain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Calls {
@@ -75,6 +67,15 @@ pub struct Calls {
 }
 
 impl Calls {
+    /// Returns the tools as the frames of calls name them.
+    pub fn names(&self) -> Vec<Tool> {
+        let named = |tool: &Callable| Tool {
+            name: tool.name.clone(),
+            is_raw: tool.is_custom(),
+        };
+        self.tools.iter().map(named).collect()
+    }
+
     /// Returns the constraints of the tools' inputs.
     pub fn constraints(&mut self) -> impl Iterator<Item = &mut Constraint> {
         self.tools.iter_mut().filter_map(|tool| match &mut tool.input {

@@ -13,6 +13,7 @@ use crate::repair::remaining::Remaining;
 use crate::repair::task::{Change, ChangeKind, RepairError, Task};
 use lexiform_automata::matcher::Grammar;
 use lexiform_automata::pushdown::ConfigId;
+use lexiform_syntax::answer::JsonScanner;
 
 /// The most members or items that are completed in one place.
 const MOST_COMPLETED: usize = 256;
@@ -394,11 +395,10 @@ impl<'g> Writer<'g> {
     /// from its beginning, or from where it was cut off.
     pub(super) fn complete(&mut self, begun: Option<&[u8]>) -> Result<bool, RepairError> {
         let from = self.written.len();
-        let mut inside = Inside::default();
-        begun
-            .unwrap_or_default()
-            .iter()
-            .for_each(|&byte| inside.read(byte));
+        let mut inside = JsonScanner::default();
+        begun.unwrap_or_default().iter().for_each(|&byte| {
+            inside.step(byte);
+        });
         for _ in 0..LONGEST_COMPLETION {
             let has_begun = begun.is_some() || self.written.len() > from;
             let next = self.shortest()?;
@@ -414,7 +414,7 @@ impl<'g> Writer<'g> {
             let Some((byte, config)) = next else {
                 return Ok(false);
             };
-            inside.read(byte);
+            inside.step(byte);
             self.written.push(byte);
             self.config = config;
         }
@@ -444,30 +444,5 @@ impl<'g> Writer<'g> {
             }
         }
         Ok(best.map(|(_, byte, next)| (byte, next)))
-    }
-}
-
-/// The position within a JSON value after some bytes.
-#[derive(Default)]
-struct Inside {
-    brackets: usize,
-    in_string: bool,
-    escaped: bool,
-}
-
-impl Inside {
-    fn read(&mut self, byte: u8) {
-        match byte {
-            _ if self.escaped => self.escaped = false,
-            b'\\' if self.in_string => self.escaped = true,
-            b'"' => self.in_string = !self.in_string,
-            b'{' | b'[' if !self.in_string => self.brackets += 1,
-            b'}' | b']' if !self.in_string => self.brackets = self.brackets.saturating_sub(1),
-            _ => {}
-        }
-    }
-
-    fn is_outside(&self) -> bool {
-        self.brackets == 0 && !self.in_string
     }
 }

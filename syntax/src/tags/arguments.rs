@@ -12,6 +12,7 @@
 //! the schema allows any string, every text is a string, as in the grammar.
 
 mod error;
+mod guess;
 mod plan;
 mod scan;
 mod value;
@@ -26,12 +27,14 @@ use lexiform_automata::limits::Limits;
 use plan::Plan;
 
 pub use error::ArgumentError;
+pub use guess::guessed_arguments;
 pub use scan::ArgumentScanner;
 pub use write::write_arguments;
 
 /// A reader of the arguments of one tool.
 #[derive(Clone, Debug)]
 pub struct ArgumentReader {
+    style: ArgumentStyle,
     /// The frame of an argument and the values that the schema allows; `None` if arguments are JSON.
     framed: Option<(Frame, Plan)>,
 }
@@ -49,10 +52,11 @@ impl ArgumentReader {
         limits: &Limits,
     ) -> Result<ArgumentReader, ArgumentError> {
         let Some(frame) = Frame::of(style) else {
-            return Ok(ArgumentReader { framed: None });
+            return Ok(ArgumentReader { style, framed: None });
         };
         let forms = schema::normal_forms(schema, options, limits).map_err(ArgumentError::Schema)?;
         Ok(ArgumentReader {
+            style,
             framed: Some((frame, Plan::of(&forms, frame.item.is_some()))),
         })
     }
@@ -72,6 +76,13 @@ impl ArgumentReader {
             None => serde_json::from_str(text).map_err(|error| ArgumentError::Json(error.to_string())),
             Some((frame, plan)) => value::read(*frame, plan, &scan::items(*frame, text)?),
         }
+    }
+
+    /// Returns the arguments that a text writes, by the schema if they obey it, and otherwise as they
+    /// [seem](guessed_arguments) to be; `None` if the text is not in the style.
+    pub fn read_any(&self, text: &str) -> Option<Value> {
+        let read = self.read(text).ok();
+        read.or_else(|| guessed_arguments(self.style, text))
     }
 }
 

@@ -3,32 +3,32 @@
 use crate::schema::ArgumentStyle;
 
 /// The format of a family of models.
-pub(super) struct Format {
-    pub(super) name: &'static str,
+pub(crate) struct Format {
+    pub(crate) name: &'static str,
     /// The texts that the chat templates of these models contain, and together no others.
-    pub(super) signs: &'static [&'static str],
-    pub(super) call: Call,
-    pub(super) calls: Calls,
+    pub(crate) signs: &'static [&'static str],
+    pub(crate) call: Call,
+    pub(crate) calls: Calls,
     /// The texts that free text does not contain.
-    pub(super) without: &'static [&'static str],
-    pub(super) thought: Option<Thought>,
+    pub(crate) without: &'static [&'static str],
+    pub(crate) thought: Option<Thought>,
     /// The texts before an answer without a thought.
-    pub(super) without_thought: &'static [&'static str],
+    pub(crate) without_thought: &'static [&'static str],
 }
 
 /// The frame of a call. `{}` is the name of the tool.
-pub(super) struct Call {
-    pub(super) begin: &'static str,
+pub(crate) struct Call {
+    pub(crate) begin: &'static str,
     /// The text after a number, for formats that number calls.
-    pub(super) after_number: Option<&'static str>,
-    pub(super) style: ArgumentStyle,
+    pub(crate) after_number: Option<&'static str>,
+    pub(crate) style: ArgumentStyle,
     /// The texts that no string of the arguments contains.
-    pub(super) excludes: &'static [&'static str],
-    pub(super) end: &'static str,
+    pub(crate) excludes: &'static [&'static str],
+    pub(crate) end: &'static str,
 }
 
 /// How the calls of an answer are put together.
-pub(super) enum Calls {
+pub(crate) enum Calls {
     /// One after another, each wherever this text occurs.
     Each(&'static str),
     /// All in one section.
@@ -36,16 +36,16 @@ pub(super) enum Calls {
 }
 
 /// The frame of all calls of an answer.
-pub(super) struct Section {
-    pub(super) begin: &'static str,
-    pub(super) after_begin: &'static str,
-    pub(super) end: &'static str,
-    pub(super) separator: &'static str,
-    pub(super) required: Required,
+pub(crate) struct Section {
+    pub(crate) begin: &'static str,
+    pub(crate) after_begin: &'static str,
+    pub(crate) end: &'static str,
+    pub(crate) separator: &'static str,
+    pub(crate) required: Required,
 }
 
 /// The shape of an answer in which a call is required.
-pub(super) enum Required {
+pub(crate) enum Required {
     /// The section, after this text.
     After(&'static str),
     /// The section as a tag.
@@ -55,11 +55,11 @@ pub(super) enum Required {
 }
 
 /// The frame of a thought.
-pub(super) struct Thought {
-    pub(super) begin: &'static str,
-    pub(super) without: &'static [&'static str],
-    pub(super) end: &'static str,
-    pub(super) after: &'static str,
+pub(crate) struct Thought {
+    pub(crate) begin: &'static str,
+    pub(crate) without: &'static [&'static str],
+    pub(crate) end: &'static str,
+    pub(crate) after: &'static str,
 }
 
 const THINK: &[&str] = &["<think>", "</think>"];
@@ -85,9 +85,9 @@ const fn call(begin: &'static str, style: ArgumentStyle, end: &'static str) -> C
 }
 
 /// The name and the signs of Kimi K3, whose answers have a shape of their own.
-pub(super) const KIMI_K3: (&str, &[&str]) = ("kimi_k3", &["<|open|>", "<|sep|>"]);
+pub(crate) const KIMI_K3: (&str, &[&str]) = ("kimi_k3", &["<|open|>", "<|sep|>"]);
 /// The call of Kimi K3.
-pub(super) const KIMI_K3_CALL: Call = Call {
+pub(crate) const KIMI_K3_CALL: Call = Call {
     begin: "<|open|>call tool=\"{}\" index=\"",
     after_number: Some("\"<|sep|>"),
     style: ArgumentStyle::KimiK3Xml,
@@ -95,20 +95,20 @@ pub(super) const KIMI_K3_CALL: Call = Call {
     end: "<|close|>call<|sep|>",
 };
 /// The text before and after all calls of Kimi K3.
-pub(super) const KIMI_K3_CALLS: (&str, &str) = ("<|open|>tools<|sep|>", "<|close|>tools<|sep|>");
+pub(crate) const KIMI_K3_CALLS: (&str, &str) = ("<|open|>tools<|sep|>", "<|close|>tools<|sep|>");
 /// The ends of the response and of the whole message of Kimi K3.
-pub(super) const KIMI_K3_ENDS: (&str, &str) = ("<|close|>response<|sep|>", "<|close|>message<|sep|>");
+pub(crate) const KIMI_K3_ENDS: (&str, &str) = ("<|close|>response<|sep|>", "<|close|>message<|sep|>");
 
 /// The name and the signs of gpt-oss, whose answers have a shape of their own.
-pub(super) const HARMONY: (&str, &[&str]) = ("harmony", &["<|channel|>", "to=functions."]);
+pub(crate) const HARMONY: (&str, &[&str]) = ("harmony", &["<|channel|>", "to=functions."]);
 /// The calls of gpt-oss: three ways to write one.
-pub(super) const HARMONY_CALLS: [Call; 3] = [
+pub(crate) const HARMONY_CALLS: [Call; 3] = [
     harmony_call("<|channel|>commentary to=functions.{}<|constrain|>json<|message|>"),
     harmony_call(" to=functions.{}<|channel|>commentary <|constrain|>json<|message|>"),
     harmony_call(" to=functions.{}<|channel|>commentary json<|message|>"),
 ];
 /// The text between two messages of gpt-oss.
-pub(super) const HARMONY_NEXT: &str = "<|start|>assistant";
+pub(crate) const HARMONY_NEXT: &str = "<|start|>assistant";
 
 const fn harmony_call(begin: &'static str) -> Call {
     call(begin, ArgumentStyle::Json, "<|call|>")
@@ -171,7 +171,7 @@ const fn dsml(
 }
 
 /// All formats but [`KIMI_K3`] and [`HARMONY`].
-pub(super) const FORMATS: &[Format] = &[
+pub(crate) const FORMATS: &[Format] = &[
     format(
         "llama",
         &["<|eot_id|>", "\"parameters\": "],

@@ -77,7 +77,7 @@ pub fn for_model(
 }
 
 /// Returns the error for a name that no format has, with the one that may be meant.
-pub(super) fn unknown(name: &str) -> CompileError {
+pub(crate) fn unknown(name: &str) -> CompileError {
     let message = match suggest::nearest(name, model_formats()) {
         Some(near) => format!("unknown model format `{name}`; did you mean `{near}`?"),
         None => {

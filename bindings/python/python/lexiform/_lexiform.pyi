@@ -10,12 +10,14 @@ __all__ = [
     "ChatTokenizer",
     "Compiler",
     "Edit",
+    "Event",
     "Explanation",
     "Grammar",
     "Masks",
     "Particles",
     "Problem",
     "RawProjection",
+    "RawReader",
     "Remark",
     "Repair",
     "Sampler",
@@ -304,6 +306,30 @@ class Session:
     def state(self) -> State: ...
     @property
     def tokens(self) -> list[int]: ...
+    def read_events(self, reader: RawReader) -> list[Event]: ...
+
+@final
+class Event:
+    @property
+    def kind(
+        self,
+    ) -> Literal["reasoning", "content", "call", "arguments", "call_end", "opened", "key", "value"]: ...
+    @property
+    def call(self) -> int | None: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def pointer(self) -> str | None: ...
+    @property
+    def is_object(self) -> bool: ...
+    @property
+    def span(self) -> tuple[int, int]: ...
+
+@final
+class RawReader:
+    def __new__(cls, format: str, tools: Sequence[tuple[str, str]], thought: str, json: bool) -> RawReader: ...
+    def push(self, text: str) -> list[Event]: ...
+    def finish(self) -> list[Event]: ...
 
 @final
 class Trie:

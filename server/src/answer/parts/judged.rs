@@ -9,9 +9,9 @@ use std::sync::Arc;
 use lexiform::vocab::Vocabulary;
 use lexiform_engine::{Tilt, Watched};
 use lexiform_law::monitor::{Failure, Judge, Judged, Question, Score, Verdict};
+use lexiform_syntax::answer::AnswerPlace;
 
-use super::{OutputFormat, Part, PartReader};
-use crate::grammars::language::Thought;
+use super::{OutputFormat, Part, without_places};
 use crate::model::served::ServedModel;
 use crate::operate::callbacks::{Desk, Host};
 use crate::operate::random;
@@ -94,14 +94,16 @@ enum Seen {
 
 /// Reads the content of the beginning of an answer, or of a whole one.
 fn content(format: &Arc<OutputFormat>, text: &str, is_whole: bool) -> Seen {
-    if format.thought == Thought::None && format.calls.is_none() {
+    if format.is_content_alone() {
         return Seen::Content(text.to_owned(), String::new());
     }
-    let mut reader = PartReader::new(format.clone());
-    let parts = reader.push(text);
-    let is_elsewhere = reader.thinks() || parts.iter().any(|part| matches!(part, Part::Opened(_)));
+    let mut reader = format.reader();
+    let parts: Vec<Part> = without_places(reader.push(text)).collect();
+    let is_elsewhere =
+        reader.place() == AnswerPlace::Reasoning || parts.iter().any(|part| matches!(part, Part::Opened(_)));
     let found = joined(&parts);
-    let held = joined(&reader.finish());
+    let held: Vec<Part> = without_places(reader.finish()).collect();
+    let held = joined(&held);
     match (is_elsewhere, is_whole) {
         (true, _) => Seen::Nothing,
         (false, true) => Seen::Content(found + &held, String::new()),

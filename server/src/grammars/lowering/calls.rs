@@ -13,10 +13,10 @@
 
 use lexiform::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::{ExprId, Part};
+use lexiform_syntax::answer::{self, Frame, Piece};
 use lexiform_syntax::regex;
 
 use super::GrammarWriter;
-use crate::grammars::frames::{self, Frame, Piece};
 use crate::grammars::language::Rejected;
 use crate::wire::constraint::{Constraint, Source};
 use crate::wire::tools::{Callable, Calls};
@@ -52,8 +52,8 @@ impl GrammarWriter<'_> {
     /// Returns free text, optionally followed by calls.
     pub(super) fn text_or_calls(&mut self, calls: &Calls, frames: &[Frame]) -> Result<ExprId, Rejected> {
         let inputs = self.inputs(calls)?;
-        let mut triggers: Vec<String> = Vec::new();
-        for trigger in frames.iter().filter_map(|frame| frame.trigger(&calls.tools)) {
+        let (names, mut triggers) = (calls.names(), Vec::new());
+        for trigger in frames.iter().filter_map(|frame| frame.trigger(&names)) {
             if !triggers.contains(&trigger) {
                 triggers.push(trigger);
             }
@@ -136,9 +136,9 @@ impl GrammarWriter<'_> {
         inputs: impl Iterator<Item = &'t (&'t Callable, ExprId)>,
     ) -> Result<ExprId, CompileError> {
         let mut ways = Vec::new();
-        for (tool, input) in inputs.filter(|(tool, _)| frame.takes(tool)) {
+        for (tool, input) in inputs.filter(|(tool, _)| frame.takes(tool.is_custom())) {
             let name = self.builder.bytes(&tool.name);
-            let middle = self.pieces(frame.before_input(tool))?;
+            let middle = self.pieces(frame.before_input(tool.is_custom()))?;
             ways.push(self.builder.seq(vec![name, middle, *input]));
         }
         Ok(self.builder.choice(ways))
@@ -153,7 +153,7 @@ impl GrammarWriter<'_> {
                 [Piece::Mark(mark)] => self.builder.marked(mark),
                 [Piece::Text(text)] => self.builder.bytes(text),
                 run => {
-                    let regular = self.expression(&frames::pattern(run))?;
+                    let regular = self.expression(&answer::pattern(run))?;
                     self.regular(regular)
                 }
             });

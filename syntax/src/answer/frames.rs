@@ -6,34 +6,37 @@
 //! ```
 //!
 //! Each family of models was trained on a different frame, and small models often write the frame of another
-//! family, or plain JSON, with or without a fenced block. [`FRAMES`] is the list; everything else follows
-//! from it: the grammar of a call ([`lowering`](super::lowering)), the text that begins one, and the reader
-//! of an answer ([`answer::parts`](crate::answer::parts)). A new frame is a new row.
+//! family, or plain JSON, with or without a fenced block. The [table](super::table) lists them; everything else
+//! follows from it: the grammar of a call, the text that begins one, and the [reader](super::reader) of an
+//! answer. A new frame is a new row.
 //!
 //! Free text becomes a call at its *trigger*: the first mark of the frame or, in a frame that begins with
 //! plain text, the name of one of the tools with the text before it. Until then it is text: an object with
 //! another first key, or with an unknown name, triggers nothing.
 
-use lexiform::schema::ArgumentStyle;
-use lexiform_syntax::tags::write_arguments;
+use std::ops::Range;
+
 use serde_json::Map;
 
-use crate::wire::tools::Callable;
+use crate::schema::ArgumentStyle;
+use crate::tags::write_arguments;
 
-/// The mark that opens a call in the frame of Hermes and Qwen.
-pub const CALL: &str = "<tool_call>";
-/// The mark that closes a call in the frame of Hermes and Qwen.
-pub const END_CALL: &str = "</tool_call>";
-/// The mark that opens the calls of Mistral's models.
-const TOOL_CALLS: &str = "[TOOL_CALLS]";
-/// The mark that opens the calls of Llama 3.
-const PYTHON_TAG: &str = "<|python_tag|>";
-/// All marks of frames.
-pub const FRAME_MARKS: [&str; 4] = [CALL, END_CALL, TOOL_CALLS, PYTHON_TAG];
+use super::table::{END, FRAMES};
 
 /// The maximum number of bytes of white space, or of letters after a fence, in one place of a frame. Longer
 /// runs do not match; so a model cannot continue them forever, and a stream is not held back for long.
 pub const RUN: usize = 16;
+/// The maximum length of the name of a tool that is not among those of the request, in bytes.
+const NAME: usize = 256;
+
+/// A tool, as the reader of an answer knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    /// The name.
+    pub name: String,
+    /// `true` if its input is a text that ends with the answer, and not arguments in a frame.
+    pub is_raw: bool,
+}
 
 /// A piece of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +46,7 @@ pub enum Piece<'a> {
     Mark(&'a str),
     /// Exactly this text.
     Text(&'a str),
-    /// One of these texts.
+    /// One of these texts, the first that matches.
     Either(&'a [&'a str]),
     /// JSON white space, up to [`RUN`] bytes.
     Space,
@@ -56,7 +59,7 @@ pub enum Piece<'a> {
 use Piece::{Digits, Either, Letters, Mark, Space, Text};
 
 /// The form in which a family of models writes calls.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Frame {
     /// The name of the frame, for display.
     pub name: &'static str,
@@ -87,128 +90,9 @@ pub struct Frame {
     pub raw: Option<&'static [Piece<'static>]>,
 }
 
-/// The pieces before the name in an object.
-const OBJECT: &[Piece<'static>] = &[
-    Text("{"),
-    Space,
-    Text("\"name\""),
-    Space,
-    Text(":"),
-    Space,
-    Text("\""),
-];
-/// The pieces between the name and the arguments in an object.
-const ARGUMENTS: &[Piece<'static>] = &[
-    Text("\""),
-    Space,
-    Text(","),
-    Space,
-    Either(&["\"arguments\"", "\"parameters\""]),
-    Space,
-    Text(":"),
-    Space,
-];
-/// The pieces after the arguments in an object.
-const END_OBJECT: &[Piece<'static>] = &[Space, Text("}")];
-
-/// A frame without pieces, around JSON.
-const PLAIN: Frame = Frame {
-    name: "",
-    style: ArgumentStyle::Json,
-    excludes: &[],
-    before: &[],
-    open: &[],
-    head: &[],
-    middle: &[],
-    tail: &[],
-    between: &[],
-    close: &[],
-    ending: &[],
-    raw: None,
-};
-
-/// All frames of models whose format is not known. The first is used if an answer must be a call, and if its
-/// text is under a constraint, which could be confused with the others.
-pub const FRAMES: &[Frame] = &[
-    Frame {
-        name: "hermes",
-        head: &[Mark(CALL), Text("\n{\"name\": \"")],
-        middle: &[Text("\", \"arguments\": ")],
-        tail: &[Text("}\n"), Mark(END_CALL)],
-        between: &[Text("\n")],
-        raw: Some(&[Text("\"}\n")]),
-        ..PLAIN
-    },
-    Frame {
-        name: "mistral",
-        open: &[Mark(TOOL_CALLS), Space, Text("["), Space],
-        head: OBJECT,
-        middle: ARGUMENTS,
-        tail: END_OBJECT,
-        between: &[Text(","), Space],
-        close: &[Space, Text("]")],
-        ..PLAIN
-    },
-    Frame {
-        name: "llama",
-        open: &[Mark(PYTHON_TAG), Space],
-        head: OBJECT,
-        middle: ARGUMENTS,
-        tail: END_OBJECT,
-        between: &[Text(";"), Space],
-        ..PLAIN
-    },
-    Frame {
-        name: "function",
-        head: &[Text("<function=")],
-        middle: &[Text(">"), Space],
-        tail: &[Space, Text("</function>")],
-        between: &[Text("\n")],
-        ..PLAIN
-    },
-    Frame {
-        name: "fenced list",
-        open: &[Text("```"), Letters, Space, Text("["), Space],
-        head: OBJECT,
-        middle: ARGUMENTS,
-        tail: END_OBJECT,
-        between: &[Text(","), Space],
-        close: &[Space, Text("]\n```")],
-        ..PLAIN
-    },
-    Frame {
-        name: "fenced object",
-        open: &[Text("```"), Letters, Space],
-        head: OBJECT,
-        middle: ARGUMENTS,
-        tail: END_OBJECT,
-        between: &[Text("\n")],
-        close: &[Text("\n```")],
-        ..PLAIN
-    },
-    Frame {
-        name: "list",
-        open: &[Text("["), Space],
-        head: OBJECT,
-        middle: ARGUMENTS,
-        tail: END_OBJECT,
-        between: &[Text(","), Space],
-        close: &[Space, Text("]")],
-        ..PLAIN
-    },
-    Frame {
-        name: "object",
-        head: OBJECT,
-        middle: ARGUMENTS,
-        tail: END_OBJECT,
-        between: &[Text("\n")],
-        ..PLAIN
-    },
-];
-
 /// How far a text matches a sequence of pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Match {
+pub(super) enum Match {
     /// The text matches all pieces, with this many bytes.
     Whole(usize),
     /// The text ends before the pieces do.
@@ -232,7 +116,7 @@ impl Match {
 
 /// Matches pieces at the beginning of a text. White space and letters match as far as they extend, so a text
 /// that ends in them has only begun.
-pub fn read<'p>(pieces: impl IntoIterator<Item = &'p Piece<'p>>, text: &str) -> Match {
+pub(super) fn read<'p>(pieces: impl IntoIterator<Item = &'p Piece<'p>>, text: &str) -> Match {
     pieces.into_iter().fold(Match::Whole(0), |found, piece| {
         found.then(|at| piece.read(&text[at..]))
     })
@@ -244,9 +128,7 @@ impl Piece<'_> {
             Mark(wanted) | Text(wanted) => literal(wanted, text),
             Either(texts) => {
                 let mut found = texts.iter().map(|wanted| literal(wanted, text));
-                let begun = found.clone().any(|found| found == Match::Begun);
-                let whole = found.find(|found| matches!(found, Match::Whole(_)));
-                whole.unwrap_or(if begun { Match::Begun } else { Match::Not })
+                found.find(|found| *found != Match::Not).unwrap_or(Match::Not)
             }
             Space => run(text, |byte| b" \t\r\n".contains(&byte)),
             Letters => run(text, |byte| byte.is_ascii_alphabetic() || byte == b'_'),
@@ -258,7 +140,7 @@ impl Piece<'_> {
     }
 
     /// Returns a text that matches.
-    fn shown(&self) -> &str {
+    pub(super) fn shown(&self) -> &str {
         match self {
             Mark(text) | Text(text) => text,
             Either(texts) => texts.first().copied().unwrap_or_default(),
@@ -270,9 +152,9 @@ impl Piece<'_> {
     /// Returns the piece as a regular expression.
     fn pattern(&self) -> String {
         match self {
-            Mark(text) | Text(text) => regex::escape(text),
+            Mark(text) | Text(text) => regex_syntax::escape(text),
             Either(texts) => {
-                let texts: Vec<String> = texts.iter().map(|text| regex::escape(text)).collect();
+                let texts: Vec<String> = texts.iter().map(|text| regex_syntax::escape(text)).collect();
                 format!("(?:{})", texts.join("|"))
             }
             Space => format!("[ \\t\\r\\n]{{0,{RUN}}}"),
@@ -287,7 +169,7 @@ fn is_in_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-.".contains(c)
 }
 
-fn literal(wanted: &str, text: &str) -> Match {
+pub(super) fn literal(wanted: &str, text: &str) -> Match {
     if text.starts_with(wanted) {
         Match::Whole(wanted.len())
     } else if wanted.starts_with(text) {
@@ -321,22 +203,22 @@ impl Frame {
     }
 
     /// Returns the character that the frame begins with.
-    fn first(&self) -> Option<char> {
+    pub(super) fn first(&self) -> Option<char> {
         match self.open.iter().chain(self.head).next() {
             Some(Mark(text) | Text(text)) => text.chars().next(),
             _ => None,
         }
     }
 
-    /// Returns `true` if calls of this tool can be written in the frame.
-    pub fn takes(&self, tool: &Callable) -> bool {
-        !tool.is_custom() || self.raw.is_some()
+    /// Returns `true` if calls of a tool with raw input, or of another one, can be written in the frame.
+    pub fn takes(&self, is_raw: bool) -> bool {
+        !is_raw || self.raw.is_some()
     }
 
     /// Returns the pieces between the name of a tool and its input.
-    pub fn before_input(&self, tool: &Callable) -> &'static [Piece<'static>] {
+    pub fn before_input(&self, is_raw: bool) -> &'static [Piece<'static>] {
         match self.raw {
-            Some(raw) if tool.is_custom() => raw,
+            Some(raw) if is_raw => raw,
             _ => self.middle,
         }
     }
@@ -351,23 +233,23 @@ impl Frame {
 
     /// Returns the texts that begin a call of these tools, as a regular expression; `None` if the frame has a
     /// place for none of them.
-    pub fn trigger(&self, tools: &[Callable]) -> Option<String> {
+    pub fn trigger(&self, tools: &[Tool]) -> Option<String> {
         let names: Vec<String> = tools
             .iter()
-            .filter(|tool| self.takes(tool))
-            .map(|tool| regex::escape(&tool.name))
+            .filter(|tool| self.takes(tool.is_raw))
+            .map(|tool| regex_syntax::escape(&tool.name))
             .collect();
         if names.is_empty() {
             return None;
         }
         Some(match self.mark() {
-            Some(mark) => regex::escape(mark),
+            Some(mark) => regex_syntax::escape(mark),
             // The opening pieces may be missing: then another frame begins here.
             None => format!(
                 "{}(?:{}){}",
                 pattern(self.head),
                 names.join("|"),
-                regex::escape(self.name_end())
+                regex_syntax::escape(self.name_end())
             ),
         })
     }
@@ -384,33 +266,65 @@ impl Frame {
     }
 
     /// Checks whether a call of one of these tools begins at the start of this text.
-    fn begins(&self, tools: &[Callable], text: &str) -> Match {
+    pub(super) fn begins(&self, tools: &[Tool], text: &str) -> Match {
         if let Some(mark) = self.mark() {
             return literal(mark, text);
         }
         let name_end = [Text(self.name_end())];
         read(self.open.iter().chain(self.head), text).then(|at| {
-            let named = tools.iter().filter(|tool| self.takes(tool));
+            let named = tools.iter().filter(|tool| self.takes(tool.is_raw));
             best(named.map(|tool| read([&Text(&tool.name)].into_iter().chain(&name_end), &text[at..])))
         })
     }
 
-    /// Returns the tool that is called in a text after the opening pieces, by its index, and the offset of
-    /// its input.
-    pub fn call(&self, tools: &[Callable], text: &str) -> Option<(usize, usize)> {
-        let Match::Whole(head) = read(self.head, text) else {
-            return None;
+    /// Reads the beginning of a call, up to its input, in a text after the opening pieces.
+    pub(super) fn call(&self, tools: &[Tool], text: &str) -> Called {
+        let head = match read(self.head, text) {
+            Match::Whole(head) => head,
+            Match::Begun => return Called::Begun,
+            Match::Not => return Called::Not,
         };
         // The name ends where no more of a name follows: `get` is not `get_weather`.
         let rest = &text[head..];
-        let name = &rest[..rest.find(|c: char| !is_in_name(c))?];
-        let place = tools
-            .iter()
-            .position(|tool| tool.name == name && self.takes(tool))?;
-        match read(self.before_input(&tools[place]), &rest[name.len()..]) {
-            Match::Whole(length) => Some((place, head + name.len() + length)),
-            Match::Begun | Match::Not => None,
+        let length = match rest.find(|c: char| !is_in_name(c)) {
+            Some(0) => return Called::Not,
+            Some(length) => length,
+            None if rest.len() > NAME => return Called::Not,
+            None => return Called::Begun,
+        };
+        let name = head..head + length;
+        let tool = tools.iter().find(|tool| tool.name == text[name.clone()]);
+        let pieces = match tool {
+            Some(tool) if self.takes(tool.is_raw) => self.before_input(tool.is_raw),
+            Some(_) => return Called::Not,
+            None => self.middle,
+        };
+        match read(pieces, &text[name.end..]) {
+            Match::Whole(length) => Called::Whole {
+                length: name.end + length,
+                name,
+            },
+            Match::Begun => Called::Begun,
+            Match::Not => Called::Not,
         }
+    }
+
+    /// Returns the length of the text before the object that a call is, if the call is one and the text
+    /// begins with it.
+    pub(super) fn object(&self, text: &str) -> Match {
+        let Some(at) = self.head.iter().position(|piece| *piece == Text("{")) else {
+            return Match::Not;
+        };
+        read(&self.head[..at], text).then(|length| match literal("{", &text[length..]) {
+            Match::Whole(_) => Match::Whole(0),
+            other => other,
+        })
+    }
+
+    /// Returns the pieces after the object that a call is.
+    pub(super) fn after_object(&self) -> &'static [Piece<'static>] {
+        let end = self.tail.iter().position(|piece| *piece == END);
+        end.map_or(&[], |at| &self.tail[at + 1..])
     }
 
     /// Returns the frame as a model may be shown it, with words for the name and the arguments.
@@ -426,6 +340,22 @@ impl Frame {
     }
 }
 
+/// The beginning of a call in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Called {
+    /// The text has all of it.
+    Whole {
+        /// The bytes of the name.
+        name: Range<usize>,
+        /// The number of bytes before the input.
+        length: usize,
+    },
+    /// The text ends before it does.
+    Begun,
+    /// The text is something else.
+    Not,
+}
+
 /// Returns the longest of several matches.
 fn best(matches: impl Iterator<Item = Match>) -> Match {
     let rank = |found: &Match| match found {
@@ -436,44 +366,41 @@ fn best(matches: impl Iterator<Item = Match>) -> Match {
     matches.max_by_key(rank).unwrap_or(Match::Not)
 }
 
-/// Returns the first place of a text where a call begins; or, without a frame, where one may begin once more
-/// text follows.
-pub fn find<'f>(frames: &'f [Frame], tools: &[Callable], text: &str) -> Option<(usize, Option<&'f Frame>)> {
-    let begins = |at: usize| {
-        let found = |frame: &&Frame| matches!(frame.begins(tools, &text[at..]), Match::Whole(_));
-        if let Some(frame) = frames.iter().find(found) {
-            return Some((at, Some(frame)));
-        }
-        let begun = |frame: &Frame| frame.begins(tools, &text[at..]) == Match::Begun;
-        frames.iter().any(begun).then_some((at, None))
-    };
-    let firsts: Vec<char> = frames.iter().filter_map(Frame::first).collect();
-    let places = text.char_indices().filter(|(_, first)| firsts.contains(first));
-    places.map(|(at, _)| at).find_map(begins)
+/// Returns the index of the frame in which a call begins at the start of a text.
+pub(super) fn begins(frames: &[Frame], tools: &[Tool], text: &str) -> Match {
+    let found = |frame: &Frame| frame.begins(tools, text);
+    match frames
+        .iter()
+        .position(|frame| matches!(found(frame), Match::Whole(_)))
+    {
+        Some(frame) => Match::Whole(frame),
+        None if frames.iter().any(|frame| found(frame) == Match::Begun) => Match::Begun,
+        None => Match::Not,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::constraint::{Constraint, Source};
-    use crate::wire::tools::Input;
+    use crate::answer::table::FRAME_MARKS;
 
-    fn tools() -> Vec<Callable> {
-        let arguments = || Input::Arguments(Constraint::new(Source::Schema("{}".to_owned()), "tools"));
-        let tool = |name: &str, input| Callable {
+    fn tools() -> Vec<Tool> {
+        let tool = |name: &str, is_raw| Tool {
             name: name.to_owned(),
-            input,
+            is_raw,
         };
-        vec![
-            tool("get", arguments()),
-            tool("get_time", arguments()),
-            tool("sql", Input::Raw(None)),
-        ]
+        vec![tool("get", false), tool("get_time", false), tool("sql", true)]
     }
 
-    /// Returns where a call begins in a text, and in which frame.
+    /// Returns where a call begins in a text, and in which frame; without one, where one may begin.
     fn found(text: &str) -> Option<(usize, Option<&'static str>)> {
-        find(FRAMES, &tools(), text).map(|(at, frame)| (at, frame.map(|frame| frame.name)))
+        let places = text.char_indices().map(|(at, _)| at);
+        let found = |at: usize| match begins(FRAMES, &tools(), &text[at..]) {
+            Match::Whole(frame) => Some((at, Some(FRAMES[frame].name))),
+            Match::Begun => Some((at, None)),
+            Match::Not => None,
+        };
+        places.into_iter().find_map(found)
     }
 
     #[test]
