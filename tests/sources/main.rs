@@ -1,6 +1,7 @@
 //! The meaning of sources: JSON Schema, regular expressions, grammar texts and structural tags, compared with
 //! judges of other projects and of our own.
 
+mod answers;
 mod arguments;
 mod convert;
 mod corpora;
