@@ -7,12 +7,13 @@
 //! ```
 //!
 //! The [`table`] has the frames in which each family of models writes calls; the service writes its grammars
-//! from them, and the [`AnswerReader`] reads them back, with or without a constraint. [`Events`] joins it with
-//! the [values](JsonValues) of content and arguments.
+//! from them, and the [`AnswerReader`] reads them back, with or without a constraint. [`Events`] joins it
+//! with the [values](JsonValues) of content and arguments.
 
 mod events;
 mod format;
 mod frames;
+mod marks;
 mod object;
 mod reader;
 mod scanner;

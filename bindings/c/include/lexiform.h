@@ -28,6 +28,7 @@ typedef struct lexiform_compiler lexiform_compiler;
 typedef struct lexiform_grammar lexiform_grammar;
 typedef struct lexiform_session lexiform_session;
 typedef struct lexiform_projection lexiform_projection;
+typedef struct lexiform_answer_reader lexiform_answer_reader;
 
 /* A state of one grammar. States are values: they may be copied and kept, and equal ones have equal futures. */
 typedef uint32_t lexiform_state;
@@ -189,6 +190,22 @@ char *lexiform_projection_report(const lexiform_projection *projection);
 /* The value of the schema that an answer of the target stands for, or the nearest one, as JSON. Where there is none, the result is null and
  * `*message` gets a message that asks the model for another answer, unless `message` is null. */
 char *lexiform_projection_receive(const lexiform_projection *projection, const char *answer, size_t len, char **message);
+
+/* Reads the thoughts, the content and the calls of one answer, constrained or not, in the format of a model: the name of one, such as
+ * "qwen_3", or "any". `tools` is a list of tools in JSON, as chats have them, or null; a call of another tool is read, too. `thought` is 0
+ * where the answer has no thought, 1 where it may begin with one, 2 where the prompt has opened one. With `json_content` the content is
+ * JSON, and its values have events. Where that fails, the result is null and `*problems` gets all problems. */
+lexiform_answer_reader *lexiform_answer_reader_new(const char *format, size_t format_len, const char *tools, size_t tools_len, uint32_t thought, bool json_content, char **problems);
+
+void lexiform_answer_reader_free(lexiform_answer_reader *reader);
+
+/* Reads more text: whole characters of UTF-8, or the result is null. Returns its events as JSON, a list of
+ * {"kind", "call", "span": [first byte, byte after the last]} with "text" (reasoning, content, arguments, value), "name" (call),
+ * "pointer" (key, value, opened), "is_object" (opened); a call ends with a call_end. */
+char *lexiform_answer_reader_push(const lexiform_answer_reader *reader, const char *more, size_t len);
+
+/* Ends the answer: the events of what was held back. */
+char *lexiform_answer_reader_finish(const lexiform_answer_reader *reader);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!   tokens ─ vocabulary ─ compiler ─ compile ─► grammar ─ start, step, mask ─► words
 //!                                                  └───── session: accept, validate, rollback, fill
+//!   format, tools ─ answer_reader ─► events of an answer
 //!   schema, profile ─ project ─► the schema of a provider ─ receive ─► a value of the schema
 //! ```
 //!
@@ -24,6 +25,7 @@
     reason = "the header says what must hold of each pointer"
 )]
 
+mod answers;
 mod boundary;
 mod compiler;
 mod grammar;
@@ -34,6 +36,7 @@ mod project;
 mod session;
 mod vocabulary;
 
+pub use answers::*;
 pub use boundary::{Status, lexiform_string_free, lexiform_version};
 pub use compiler::*;
 pub use grammar::*;

@@ -1,11 +1,15 @@
 //! The options of a compile, read from JSON, and its problems, written as JSON.
 
+use std::ffi::c_char;
+
 use lexiform::Options;
 use lexiform::error::{CompileError, Place, Problem};
 use lexiform::regex::Dialect;
 use lexiform::schema::{AdditionalProperties, KeyOrder, Numbers, Refuse, Whitespace};
 use lexiform_syntax::suggest;
 use serde_json::{Value, json};
+
+use crate::boundary::slice;
 
 const FIELDS: [&str; 8] = [
     "whitespace",
@@ -109,4 +113,15 @@ fn listing(problem: &Problem) -> Value {
 /// Returns a mistake in a call, in the format of the problems of a source.
 pub(crate) fn mistake(message: &str) -> String {
     json!({"problems": [{"kind": "call", "message": message}]}).to_string()
+}
+
+/// Returns a text of C.
+///
+/// # Safety
+/// The pointer is null, or has this many bytes for the duration of the call.
+pub(crate) unsafe fn text<'a>(pointer: *const c_char, len: usize) -> Result<&'a str, String> {
+    // SAFETY: as the caller promises.
+    let bytes = unsafe { slice(pointer.cast::<u8>(), len) };
+    let bytes = bytes.ok_or_else(|| mistake("a text is null"))?;
+    std::str::from_utf8(bytes).map_err(|error| mistake(&error.to_string()))
 }

@@ -8,8 +8,8 @@ use lexiform::project::{Profile, Projection, Proof, Receiver, Rejected, Toward, 
 use lexiform::schema::Options;
 use serde_json::{Value, json};
 
-use crate::boundary::{free, guarded, hand_out, handle, slice, string, value};
-use crate::options::{self, mistake};
+use crate::boundary::{free, guarded, hand_out, handle, string, value};
+use crate::options::{self, mistake, text};
 
 /// The handle of a projection. Several threads may use it at the same time.
 pub struct ProjectionHandle {
@@ -132,15 +132,4 @@ pub unsafe extern "C" fn lexiform_projection_receive(
             std::ptr::null_mut()
         }
     }
-}
-
-/// Returns a text of C.
-///
-/// # Safety
-/// The pointer is null, or has this many bytes for the duration of the call.
-unsafe fn text<'a>(pointer: *const c_char, len: usize) -> Result<&'a str, String> {
-    // SAFETY: as the caller promises.
-    let bytes = unsafe { slice(pointer.cast::<u8>(), len) };
-    let bytes = bytes.ok_or_else(|| mistake("a text is null"))?;
-    std::str::from_utf8(bytes).map_err(|error| mistake(&error.to_string()))
 }

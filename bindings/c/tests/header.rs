@@ -21,6 +21,7 @@ fn in_sources() -> Functions {
         "grammar",
         "session",
         "project",
+        "answers",
     ] {
         let text = read(&format!("src/{file}.rs"));
         for part in text.split("extern \"C\" fn ").skip(1) {
@@ -63,6 +64,7 @@ fn rust(kind: &str) -> String {
         ("GrammarHandle", "lexiform_grammar"),
         ("SessionHandle", "lexiform_session"),
         ("ProjectionHandle", "lexiform_projection"),
+        ("ReaderHandle", "lexiform_answer_reader"),
         ("RowOfC", "lexiform_row"),
     ];
     let found = known.iter().find(|(name, _)| *name == kind);

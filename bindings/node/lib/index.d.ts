@@ -473,5 +473,36 @@ export function refusals(schema: Schema, profile: Profile): Problem[];
 /** Returns the names of the profiles that come with the library. */
 export function profiles(): string[];
 
+/** Something that happens in an answer. `span` has indices of the text: the first, and the one after the last. */
+export type AnswerEvent = { readonly call: number | null; readonly span: readonly [number, number] } & (
+  | { readonly kind: "reasoning" | "content" | "arguments"; readonly text: string }
+  | { readonly kind: "call"; readonly name: string }
+  | { readonly kind: "call_end" }
+  | { readonly kind: "opened"; readonly pointer: string; readonly is_object: boolean }
+  | { readonly kind: "key"; readonly pointer: string }
+  | { readonly kind: "value"; readonly pointer: string; readonly text: string }
+);
+
+/** A tool as chats have it, or its function alone. */
+export type Tool =
+  | { readonly function: { readonly name: string; readonly parameters?: Schema } }
+  | { readonly name: string; readonly parameters?: Schema };
+
+/**
+ * Reads the thoughts, the content and the calls of one answer, constrained or not. The events do not depend on how the text
+ * is cut; a text may not be cut within a surrogate pair.
+ */
+export class AnswerReader {
+  /** `format` is the name of a format of models, such as `"qwen_3"`, or `"any"`. */
+  constructor(
+    format: string,
+    options?: { tools?: readonly Tool[]; thought?: "none" | "possible" | "begun"; jsonContent?: boolean },
+  );
+  /** Reads more text. What may begin a mark waits for what comes next. */
+  push(text: string): AnswerEvent[];
+  /** Ends the answer: the events of what was held back. */
+  finish(): AnswerEvent[];
+}
+
 /** The version of the package. */
 export const version: string;

@@ -10,6 +10,7 @@ export { Compiler } from "./compiler.js";
 export { LexiformError } from "./errors.js";
 export { fillBatch, Grammar, Session, setThreads, State } from "./grammar.js";
 export { repair, repairAsync, standardSchema, validate } from "./judge.js";
+export { AnswerReader } from "./answers.js";
 export { profiles, project, Projection, refusals } from "./project.js";
 export { Vocabulary } from "./vocabulary.js";
 

@@ -1,5 +1,6 @@
 //! Verdicts on texts: whether the value of a JSON text is allowed by a schema, and if not, where and why.
 
+pub(crate) mod answers;
 pub(crate) mod project;
 
 use std::collections::VecDeque;

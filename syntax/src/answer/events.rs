@@ -86,8 +86,8 @@ impl Event {
 }
 
 impl EventKind {
-    /// Returns the name of the kind: `reasoning`, `content`, `call`, `arguments`, `call_end`, `opened`, `key` or
-    /// `value`.
+    /// Returns the name of the kind: `reasoning`, `content`, `call`, `arguments`, `call_end`, `opened`,
+    /// `key` or `value`.
     pub fn name(&self) -> &'static str {
         match self {
             EventKind::Reasoning(_) => "reasoning",
@@ -104,7 +104,8 @@ impl EventKind {
 
 /// Reads the events of one answer.
 ///
-/// The events of the JSON in the content come only if the [format](AnswerFormat::is_json) says that it is JSON.
+/// The events of the JSON in the content come only if the [format](AnswerFormat::is_json) says that it is
+/// JSON.
 #[derive(Clone, Debug)]
 pub struct Events {
     reader: AnswerReader,

@@ -66,9 +66,9 @@ pub struct Reading {
 }
 
 impl AnswerFormat {
-    /// Returns the format of the answers of a model that may call these tools, without a constraint. `name` is
-    /// one of [`model_formats`](crate::tags::model_formats), or `any` for a model whose format is not known,
-    /// which may write calls in the frame of any family.
+    /// Returns the format of the answers of a model that may call these tools, without a constraint. `name`
+    /// is one of [`model_formats`](crate::tags::model_formats), or `any` for a model whose format is not
+    /// known, which may write calls in the frame of any family.
     ///
     /// # Errors
     /// Returns an error if there is no format of this name, or if the schema of a tool does not compile and

@@ -1,14 +1,14 @@
-//! The frames in which models write calls of tools: the text before, between and after the name of a tool and
-//! its arguments.
+//! The frames in which models write calls of tools: the text before, between and after the name of a tool
+//! and its arguments.
 //!
 //! ```text
 //!   open  head NAME middle ARGUMENTS tail  ( between  head NAME middle ARGUMENTS tail )*  close
 //! ```
 //!
 //! Each family of models was trained on a different frame, and small models often write the frame of another
-//! family, or plain JSON, with or without a fenced block. The [table](super::table) lists them; everything else
-//! follows from it: the grammar of a call, the text that begins one, and the [reader](super::reader) of an
-//! answer. A new frame is a new row.
+//! family, or plain JSON, with or without a fenced block. The [table](super::table) lists them; everything
+//! else follows from it: the grammar of a call, the text that begins one, and the [reader](super::reader) of
+//! an answer. A new frame is a new row.
 //!
 //! Free text becomes a call at its *trigger*: the first mark of the frame or, in a frame that begins with
 //! plain text, the name of one of the tools with the text before it. Until then it is text: an object with
@@ -21,13 +21,14 @@ use serde_json::Map;
 use crate::schema::ArgumentStyle;
 use crate::tags::write_arguments;
 
-use super::table::{END, FRAMES};
-
 /// The maximum number of bytes of white space, or of letters after a fence, in one place of a frame. Longer
 /// runs do not match; so a model cannot continue them forever, and a stream is not held back for long.
 pub const RUN: usize = 16;
 /// The maximum length of the name of a tool that is not among those of the request, in bytes.
 const NAME: usize = 256;
+
+/// The end of an object that is a call, which models forget.
+pub(super) const OBJECT_END: Piece<'static> = Either(&["}", ""]);
 
 /// A tool, as the reader of an answer knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +42,8 @@ pub struct Tool {
 /// A piece of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// A mark: a text in which the names of tokens that text cannot produce denote these tokens, if the model
-    /// has them.
+    /// A mark: a text in which the names of tokens that text cannot produce denote these tokens, if the
+    /// model has them.
     Mark(&'a str),
     /// Exactly this text.
     Text(&'a str),
@@ -82,8 +83,8 @@ pub struct Frame {
     pub between: &'static [Piece<'static>],
     /// The pieces after the last call.
     pub close: &'static [Piece<'static>],
-    /// The pieces that end an answer without calls and begin like `open`, if such an answer may end in a text
-    /// of its own.
+    /// The pieces that end an answer without calls and begin like `open`, if such an answer may end in a
+    /// text of its own.
     pub ending: &'static [Piece<'static>],
     /// The pieces between the name of a custom tool and its raw input, which ends with the answer; `None` if
     /// the frame has no place for such input.
@@ -231,8 +232,8 @@ impl Frame {
         }
     }
 
-    /// Returns the texts that begin a call of these tools, as a regular expression; `None` if the frame has a
-    /// place for none of them.
+    /// Returns the texts that begin a call of these tools, as a regular expression; `None` if the frame has
+    /// a place for none of them.
     pub fn trigger(&self, tools: &[Tool]) -> Option<String> {
         let names: Vec<String> = tools
             .iter()
@@ -254,11 +255,11 @@ impl Frame {
         })
     }
 
-    /// Returns the ends of a text, as regular expressions, after which this frame would be the end of another
-    /// one: a fence turns an object into a fenced object.
-    pub fn not_behind(&self) -> Vec<String> {
+    /// Returns the ends of a text, as regular expressions, after which this frame would be the end of
+    /// another one of these: a fence turns an object into a fenced object.
+    pub fn not_behind(&self, frames: &[Frame]) -> Vec<String> {
         let longer = |other: &&Frame| other.head == self.head && other.open.len() > self.open.len();
-        let before = FRAMES.iter().filter(longer).filter_map(|other| {
+        let before = frames.iter().filter(longer).filter_map(|other| {
             let before = other.open.strip_suffix(self.open)?;
             other.mark().is_none().then(|| pattern(before))
         });
@@ -323,7 +324,7 @@ impl Frame {
 
     /// Returns the pieces after the object that a call is.
     pub(super) fn after_object(&self) -> &'static [Piece<'static>] {
-        let end = self.tail.iter().position(|piece| *piece == END);
+        let end = self.tail.iter().position(|piece| *piece == OBJECT_END);
         end.map_or(&[], |at| &self.tail[at + 1..])
     }
 
@@ -382,7 +383,7 @@ pub(super) fn begins(frames: &[Frame], tools: &[Tool], text: &str) -> Match {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::table::FRAME_MARKS;
+    use crate::answer::table::{FRAME_MARKS, FRAMES};
 
     fn tools() -> Vec<Tool> {
         let tool = |name: &str, is_raw| Tool {
@@ -449,7 +450,7 @@ mod tests {
     fn a_frame_is_told_from_the_end_of_a_longer_one() {
         let count = |name: &str| {
             let frame = FRAMES.iter().find(|frame| frame.name == name);
-            frame.expect("a frame").not_behind().len()
+            frame.expect("a frame").not_behind(FRAMES).len()
         };
         assert_eq!(
             ["object", "list", "fenced object", "hermes"].map(count),

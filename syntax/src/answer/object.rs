@@ -4,8 +4,8 @@ use serde_json::Value;
 
 /// Returns the name and the arguments of a call that is this JSON text, if it is one.
 ///
-/// Models write `{"name": …, "arguments": …}` with `parameters` in place of `arguments`, in another order, with
-/// arguments as a string of JSON, and inside of `{"type": "function", "function": …}`.
+/// Models write `{"name": …, "arguments": …}` with `parameters` in place of `arguments`, in another order,
+/// with arguments as a string of JSON, and inside of `{"type": "function", "function": …}`.
 pub(super) fn call(text: &str) -> Option<(String, String)> {
     let value: Value = serde_json::from_str(text).ok()?;
     let call = match value.get("function") {

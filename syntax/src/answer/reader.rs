@@ -6,21 +6,23 @@
 //!
 //! The same reader serves streams and whole answers, with and without a constraint. The parts do not depend
 //! on how the text was cut: a decision waits until all of the text that it depends on is there. Under the
-//! grammar of a service every text has exactly one reading. Without one, what does not fit a frame is content,
-//! so that no text is lost, and a call ends where its arguments end, even if the end of its frame is missing.
+//! grammar of a service every text has exactly one reading. Without one, what does not fit a frame is
+//! content, so that no text is lost, and a call ends where its arguments end, even if the end of its frame
+//! is missing.
 //!
-//! Why not spans of the automaton that masks: its configurations merge what no token can distinguish, such as
-//! a value of one member and the equal value of another, and that merging is what makes masks cheap. The frames
-//! of calls and JSON are deterministic, so a reader of constant work for a byte finds the same spans.
+//! Why not spans of the automaton that masks: its configurations merge what no token can distinguish, such
+//! as a value of one member and the equal value of another, and that merging is what makes masks cheap. The
+//! frames of calls and JSON are deterministic, so a reader of constant work for a byte finds the same spans.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::format::{AnswerFormat, CallMode, Thought};
-use super::frames::{Called, Frame, Match, Piece, Tool, begins, literal, read};
+use super::frames::{Called, Frame, Match, Piece, Tool, begins, read};
+use super::marks::{Close, Next, first_of, next_mark};
 use super::object;
 use super::scanner::{JsonScanner, WHITE_SPACE};
-use super::sections::{Section, SectionKind};
+use super::sections::SectionKind;
 use crate::tags::ArgumentScanner;
 
 /// A part of an answer.
@@ -82,7 +84,6 @@ pub enum AnswerPlace {
     Call,
 }
 
-type Close = &'static [&'static str];
 /// The index of a frame among the frames of the format.
 type Framing = usize;
 
@@ -124,16 +125,6 @@ struct FramedCall {
     begin: usize,
 }
 
-/// What comes next in content.
-enum Next {
-    /// More text is needed to tell.
-    More,
-    /// The end of the section, with its length.
-    Close(usize),
-    Section(&'static Section),
-    Frame(Framing),
-}
-
 /// Reads one answer.
 #[derive(Clone, Debug)]
 pub struct AnswerReader {
@@ -158,8 +149,8 @@ impl AnswerReader {
         }
     }
 
-    /// Returns the name of a tool, and `true` if its input is a text. The indices after those of the format are
-    /// tools that the answer calls and the format does not have.
+    /// Returns the name of a tool, and `true` if its input is a text. The indices after those of the format
+    /// are tools that the answer calls and the format does not have.
     pub fn tool(&self, index: usize) -> (&str, bool) {
         match self.format.tools.get(index) {
             Some(tool) => (&tool.name, tool.is_raw),
@@ -364,7 +355,7 @@ impl AnswerReader {
     }
 
     fn content(&mut self, close: Close, parts: &mut Vec<Spanned>) -> bool {
-        let found = self.next_mark(close);
+        let found = next_mark(&self.format, close, &self.held);
         let at = found.as_ref().map_or(self.held.len(), |(at, _)| *at);
         self.text(at, parts);
         match found {
@@ -383,44 +374,6 @@ impl AnswerReader {
                 })
             }
         }
-    }
-
-    /// Returns the first place of the text that is held where content ends, and what comes there.
-    fn next_mark(&self, close: Close) -> Option<(usize, Next)> {
-        let format = &*self.format;
-        let sections = || format.sections.iter().filter(|section| section.is_anywhere);
-        let texts = close
-            .iter()
-            .copied()
-            .chain(sections().map(|section| section.open));
-        let firsts = texts.filter_map(|text| text.chars().next());
-        let firsts: Vec<char> = firsts
-            .chain(format.frames.iter().filter_map(Frame::first))
-            .collect();
-        let next = |at: usize| {
-            let rest = &self.held[at..];
-            let mut is_begun = false;
-            let mut is_whole = |found: Match| {
-                is_begun |= found == Match::Begun;
-                matches!(found, Match::Whole(_))
-            };
-            if let Some(text) = close.iter().find(|text| is_whole(literal(text, rest))) {
-                return Some(Next::Close(text.len()));
-            }
-            if let Some(section) = sections().find(|section| is_whole(literal(section.open, rest))) {
-                return Some(Next::Section(section));
-            }
-            match begins(format.frames, &format.tools, rest) {
-                Match::Whole(frame) => Some(Next::Frame(frame)),
-                Match::Begun => Some(Next::More),
-                Match::Not => is_begun.then_some(Next::More),
-            }
-        };
-        let places = self
-            .held
-            .char_indices()
-            .filter(|(_, first)| firsts.contains(first));
-        places.map(|(at, _)| at).find_map(|at| Some((at, next(at)?)))
     }
 
     fn frame(&self, frame: Framing) -> &'static Frame {
@@ -451,8 +404,8 @@ impl AnswerReader {
         self.enter(next.1)
     }
 
-    /// Returns the call at the beginning of a text, in a frame that begins like this one. Such frames are told
-    /// apart by what follows the name.
+    /// Returns the call at the beginning of a text, in a frame that begins like this one. Such frames are
+    /// told apart by what follows the name.
     fn called(&self, framing: Framing, text: &str) -> (Called, Framing) {
         let first = self.frame(framing);
         let alike = |frame: &&(usize, &Frame)| frame.1.open == first.open && frame.1.head == first.head;
@@ -636,24 +589,4 @@ impl AnswerReader {
             (Called::Not, Match::Not) => Some(At::Content(&[])),
         }
     }
-}
-
-/// Returns the place of the first of some marks in a text and its length; without one, the length of the text
-/// in which no mark may begin.
-fn first_of(marks: Close, text: &str) -> (usize, Option<usize>) {
-    let firsts = |first: char| marks.iter().any(|mark| mark.starts_with(first));
-    let places = text
-        .char_indices()
-        .filter(|(_, first)| firsts(*first))
-        .map(|(at, _)| at);
-    let found = |at: usize| {
-        let matches = || marks.iter().map(|mark| literal(mark, &text[at..]));
-        let whole = matches().find_map(|found| match found {
-            Match::Whole(length) => Some(Some(length)),
-            Match::Begun | Match::Not => None,
-        });
-        let begun = || matches().any(|found| found == Match::Begun).then_some(None);
-        Some((at, whole.or_else(begun)?))
-    };
-    places.into_iter().find_map(found).unwrap_or((text.len(), None))
 }

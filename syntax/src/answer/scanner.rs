@@ -2,8 +2,8 @@
 //!
 //! Everything that follows JSON while it is written stands on this scanner: the [values](super::values) and
 //! their places, the end of the arguments of a call, and the classes of places where drafts are counted. It
-//! relies on a grammar or on a later parse for validity: for text that is not JSON its steps are meaningless,
-//! but harmless. It takes constant time for a byte, and one byte of memory for an open bracket.
+//! relies on a grammar or on a later parse for validity: for text that is not JSON its steps are
+//! meaningless, but harmless. It takes constant time for a byte, and one byte of memory for an open bracket.
 
 /// What a byte does in a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! The sections of answers besides calls: thoughts, and the frames of messages.
 //!
-//! Most models write a thought, if any, before everything else: `<think> … </think>`. Some write each part of
-//! a message in a frame: gpt-oss has channels (`analysis`, `commentary`, `final`), and Kimi K3 has elements.
+//! Most models write a thought, if any, before everything else: `<think> … </think>`. Some write each part
+//! of a message in a frame: gpt-oss has channels (`analysis`, `commentary`, `final`), and Kimi K3 has
+//! elements.
 
 /// The contents of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,8 @@ pub struct Section {
     pub open: &'static str,
     /// The texts that end it; none for a frame, which is one text.
     pub close: &'static [&'static str],
-    /// `true` if it may occur anywhere outside of other sections, and not only at the beginning of an answer.
+    /// `true` if it may occur anywhere outside of other sections, and not only at the beginning of an
+    /// answer.
     pub is_anywhere: bool,
 }
 

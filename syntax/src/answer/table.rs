@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::frames::Frame;
 use super::frames::Piece::{self, Digits, Either, Letters, Mark, Space, Text};
+use super::frames::{Frame, OBJECT_END};
 use crate::schema::ArgumentStyle;
 use crate::tags::model_formats::{
     Call, Calls, FORMATS, HARMONY, HARMONY_CALLS, HARMONY_NEXT, KIMI_K3, KIMI_K3_CALL, KIMI_K3_CALLS,
@@ -319,14 +319,11 @@ fn relax(frame: &Frame) -> Frame {
     }
 }
 
-/// The end of an object, which models forget.
-pub(super) const END: Piece<'static> = Either(&["}", ""]);
-
 fn relaxed(pieces: &[Piece<'static>]) -> Pieces {
     let mut all = Pieces::new();
     let mut push = |piece| match (all.last(), piece) {
         (Some(Space), Space) | (_, Text("")) => {}
-        (_, Text("}")) => all.push(END),
+        (_, Text("}")) => all.push(OBJECT_END),
         (_, Text("\"arguments\"" | "\"parameters\"")) => {
             all.push(Either(&["\"arguments\"", "\"parameters\""]))
         }
@@ -444,7 +441,7 @@ mod tests {
             Text("\""),
         ];
         assert_eq!(frame.head, expected);
-        let expected = [Space, END, Space, Text("</tool_call>")];
+        let expected = [Space, OBJECT_END, Space, Text("</tool_call>")];
         assert_eq!(frame.tail, expected);
     }
 }

@@ -192,10 +192,20 @@ fn no_way_of_cutting_a_format_changes_its_calls() {
     }
 }
 
+type Row<'t> = (&'t str, &'t str, &'t [&'t [Part]]);
+
+/// Checks the parts of texts in formats, without a constraint.
+fn check_unconstrained(table: &[Row<'_>]) {
+    for (name, text, expected) in table {
+        let found = of_all_cuts(&unconstrained(name), text);
+        assert_eq!(found, expected.concat(), "{name}: {text}");
+    }
+}
+
 /// What models write where nothing holds them to the frame.
 #[test]
 fn calls_are_read_as_models_write_them_without_a_constraint() {
-    let table: &[(&str, &str, &[&[Part]])] = &[
+    check_unconstrained(&[
         (
             "qwen_3",
             "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1}}</tool_call>",
@@ -260,6 +270,13 @@ fn calls_are_read_as_models_write_them_without_a_constraint() {
             "{\"name\":\"g\",\"parameters\":{\"a\":1}}",
             &[&[content("{\"name\":\"g\",\"parameters\":{\"a\":1}}")]],
         ),
+    ]);
+}
+
+/// Formats whose messages have frames of their own.
+#[test]
+fn parts_of_framed_messages_are_told_apart() {
+    check_unconstrained(&[
         (
             "kimi",
             "x<|tool_calls_section_begin|> <|tool_call_begin|> functions.f:0 <|tool_call_argument_begin|> {\"a\":1} \
@@ -288,11 +305,7 @@ fn calls_are_read_as_models_write_them_without_a_constraint() {
                 &call(0, "{\"a\":\"1\"}"),
             ],
         ),
-    ];
-    for (name, text, expected) in table {
-        let found = of_all_cuts(&unconstrained(name), text);
-        assert_eq!(found, expected.concat(), "{name}: {text}");
-    }
+    ]);
 }
 
 #[test]

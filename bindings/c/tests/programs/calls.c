@@ -201,6 +201,27 @@ static void problems(const lexiform_compiler *compiler) {
 }
 
 /* A schema as a provider takes it, and the value of an answer. */
+static void answers(void) {
+  char *text = NULL;
+  const char *tools = "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{}}}]";
+  lexiform_answer_reader *reader = lexiform_answer_reader_new("qwen_3", 6, tools, strlen(tools), 1, false, &text);
+  CHECK(reader != NULL && text == NULL);
+  char *events = lexiform_answer_reader_push(reader, "Hi<tool_c", 9);
+  CHECK(strstr(events, "\"text\":\"Hi\"") != NULL && strstr(events, "\"span\":[0,2]") != NULL);
+  lexiform_string_free(events);
+  const char *rest = "all>{\"name\":\"f\",\"arguments\":{\"a\":1}}</tool_call>";
+  events = lexiform_answer_reader_push(reader, rest, strlen(rest));
+  CHECK(strstr(events, "\"kind\":\"call\"") != NULL && strstr(events, "\"name\":\"f\"") != NULL);
+  CHECK(strstr(events, "\"pointer\":\"/a\"") != NULL && strstr(events, "\"kind\":\"call_end\"") != NULL);
+  lexiform_string_free(events);
+  CHECK(says(lexiform_answer_reader_finish(reader), "[]"));
+  CHECK(lexiform_answer_reader_push(reader, "\xff", 1) == NULL);
+  lexiform_answer_reader_free(reader);
+  CHECK(lexiform_answer_reader_new("qwen", 4, NULL, 0, 1, false, &text) == NULL && strstr(text, "qwen_3") != NULL);
+  lexiform_string_free(text);
+  CHECK(lexiform_answer_reader_finish(NULL) == NULL);
+}
+
 static void projections(void) {
   const char *schema = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}}}";
   const char *profile = "openai-strict";
@@ -235,6 +256,7 @@ int main(void) {
   ends_of_a_request(compiler);
   problems(compiler);
   projections();
+  answers();
   lexiform_compiler_free(compiler);
   CHECK(lexiform_step(noted, lexiform_start(noted), A) != LEXIFORM_NONE);
   lexiform_grammar_free(noted);

@@ -57,8 +57,8 @@ pub(crate) struct RawReader {
 
 #[pymethods]
 impl RawReader {
-    /// Creates a reader of answers in a format. `tools` are names with the JSON of their schemas; `thought` is
-    /// "none", "possible" or "begun".
+    /// Creates a reader of answers in a format. `tools` are names with the JSON of their schemas; `thought`
+    /// is "none", "possible" or "begun".
     #[new]
     fn new(format: &str, tools: Vec<(String, String)>, thought: &str, json: bool) -> PyResult<RawReader> {
         let tool = |(name, schema): (String, String)| {
@@ -113,7 +113,8 @@ impl RawReader {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the tokens of a session that are new to the reader, and its end. `bytes` returns those of a token.
+    /// Reads the tokens of a session that are new to the reader, and its end. `bytes` returns those of a
+    /// token.
     pub(super) fn follow<'b>(
         &self,
         tokens: &[u32],

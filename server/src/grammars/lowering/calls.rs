@@ -13,7 +13,7 @@
 
 use lexiform::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::grammar::{ExprId, Part};
-use lexiform_syntax::answer::{self, Frame, Piece};
+use lexiform_syntax::answer::{self, FRAMES, Frame, Piece};
 use lexiform_syntax::regex;
 
 use super::GrammarWriter;
@@ -59,7 +59,7 @@ impl GrammarWriter<'_> {
             }
         }
         let behind = |frame: &Frame| {
-            let text = self.text(&triggers, &frame.not_behind())?;
+            let text = self.text(&triggers, &frame.not_behind(FRAMES))?;
             let called = self.framed(frame, &inputs, calls.parallel)?;
             Ok(self.builder.seq(vec![text, called]))
         };
