@@ -1,5 +1,5 @@
-//! Readers of answers: thoughts, content, calls of tools and the values of their arguments. Tools and events are
-//! JSON texts here.
+//! Readers of answers: thoughts, content, calls of tools and the values of their arguments. Tools and
+//! events are JSON texts here.
 
 use std::sync::Arc;
 
