@@ -192,6 +192,9 @@ pub struct EngineConfig {
     /// The guesses that are fed for requests that draft from [what was
     /// learned](crate::Speculation::learned), in addition to their drafts; `None` for no guesses.
     pub lookahead: Option<Lookahead>,
+    /// `true` if a pass may begin right after the draws of the one before, on devices that can do so. Texts
+    /// and probabilities do not depend on it.
+    pub overlap: bool,
 }
 
 impl Default for EngineConfig {
@@ -213,6 +216,7 @@ impl Default for EngineConfig {
             drafting: Drafting::default(),
             draft_stores: DraftStores::default(),
             lookahead: None,
+            overlap: true,
         }
     }
 }

@@ -56,8 +56,9 @@ fn every_combination_is_measured_and_told() {
     let [short, long, one, three] = [5, 40, 1, 3].map(|number| json!(number));
     for prompt in [&short, &long] {
         for answers in [&one, &three] {
-            expected
-                .extend(["free", "schema", "drafts", "local", "global"].map(|arm| (answers, prompt, arm)));
+            expected.extend(
+                ["free", "filtered", "schema", "drafts", "local", "global"].map(|arm| (answers, prompt, arm)),
+            );
         }
     }
     assert_eq!(named, expected);
@@ -82,7 +83,7 @@ fn is_plausible(cell: &Value, report: &Value) {
     let (arm, answers) = (cell["arm"].as_str().unwrap(), number(&cell["answers"]));
     let tokens = number(&cell["tokens"]);
     match arm {
-        "free" | "schema" | "drafts" => assert_eq!(tokens, 48.0 * answers, "{cell}"),
+        "free" | "filtered" | "schema" | "drafts" => assert_eq!(tokens, 48.0 * answers, "{cell}"),
         _ => assert!((5.0 * answers..=48.0 * answers).contains(&tokens), "{cell}"),
     }
     assert!(number(&cell["tokens_a_second"]) > 0.0);
@@ -230,7 +231,7 @@ fn flags_that_make_no_sense_are_named_all_at_once() {
     for (args, part) in [
         (&["--rounds", "1"][..], "--rounds"),
         (&["--arms", "quick"], "'quick' for '--arms"),
-        (&["--shape", "7b"], "expected tiny, 1b, 3b or 8b"),
+        (&["--shape", "7b"], "expected tiny, 135m, 1b, 3b or 8b"),
         (&["--peer", "vllm"], "'vllm' for '--peer"),
         (
             &["--arms", "global", "--temperatures", "0"],

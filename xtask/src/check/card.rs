@@ -1,16 +1,17 @@
-//! `cargo xtask card [--dev]`: creates the folder `.card/`, which runs the checks and timings that need a
-//! card on a bare machine that has one.
+//! `cargo xtask card [--dev]`: creates `.card/lexiform-card.sh`, one file that runs the checks and timings that
+//! need a card on a bare machine that has one.
 //!
 //! ```text
-//!   engine's tests, example kernels, the service ─ cargo, strip ────┐
-//!   sources of the kernels, scripts ────────────────────────────────┴─► .card/ ─ carried ─► sh .card/run.sh ─► a table, logs, JSON
+//!   engine's tests, example kernels, the service ─ cargo, strip ─┐
+//!   sources of the kernels, scripts, fixtures, the demo model ───┴─► .card/bundle ─ xz ─► .card/lexiform-card.sh
+//!                                                       there: sh lexiform-card.sh RESULTS [STEP…] ─► a table, logs, JSON
 //! ```
 //!
-//! The machine needs a driver and Python with torch, and neither Rust nor a network. `--dev` bundles the
-//! programs with the profile of the tests, to check on a machine without a card that the bundle runs to its
-//! end.
+//! The machine needs a driver and Python with torch 2.11, and neither Rust nor a network nor this tree.
+//! `--dev` bundles the programs with the profile of the tests, to check on a machine without a card that the
+//! bundle runs to its end: `CARD_DEVICE=cpu` runs its decode loops on the processor.
 
-use crate::process::{Failure, cargo, line, root};
+use crate::process::{Failure, cargo, line, must_succeed, root};
 use crate::setup;
 use crate::test::programs::BUILT;
 use serde_json::Value;
@@ -29,21 +30,49 @@ const PROGRAMS: [(&str, &str, &str); 3] = [
 ];
 
 /// Files of the tree that are copied into the bundle.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 11] = [
     ("xtask/src/check/card/run.sh", "run.sh"),
+    ("xtask/src/check/card/fails.sh", "fails.sh"),
     ("xtask/src/check/card/constants.py", "constants.py"),
     ("xtask/src/check/kernels.py", "kernels.py"),
-    // From the demo model: the tokenizer that models of random weights use.
-    ("models/demo/config.json", "demo/config.json"),
-    (
-        "models/demo/generation_config.json",
-        "demo/generation_config.json",
-    ),
-    ("models/demo/tokenizer.json", "demo/tokenizer.json"),
-    ("models/demo/tokenizer_config.json", "demo/tokenizer_config.json"),
     ("kernels/sources/needs.txt", "sources/needs.txt"),
     ("kernels/sources/device.h", "sources/device.h"),
+    // The demo model, which tests run, and whose tokenizer models of random weights use.
+    ("models/demo/config.json", "tree/models/demo/config.json"),
+    (
+        "models/demo/generation_config.json",
+        "tree/models/demo/generation_config.json",
+    ),
+    (
+        "models/demo/model.safetensors",
+        "tree/models/demo/model.safetensors",
+    ),
+    ("models/demo/tokenizer.json", "tree/models/demo/tokenizer.json"),
+    (
+        "models/demo/tokenizer_config.json",
+        "tree/models/demo/tokenizer_config.json",
+    ),
 ];
+
+/// The folder of the tree that the engine's tests read.
+const FIXTURES: &str = "engine/tests/fixtures";
+
+/// The file that is carried to the machine with a card.
+const BUNDLE: &str = "lexiform-card.sh";
+
+/// The largest size of the file, in bytes.
+const MOST: u64 = 60 << 20;
+
+/// The beginning of the file, before the archive.
+const UNPACK: &str = r#"#!/bin/sh
+# Unpacks the archive behind this text, and runs it: sh lexiform-card.sh [FOLDER_FOR_RESULTS [STEP...]]
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+tail -n +9 "$0" | python3 -c 'import sys, tarfile; tarfile.open(fileobj=sys.stdin.buffer, mode="r|xz").extractall(sys.argv[1])' "$folder" || exit 1
+out=${1:-${OUT:-results}}; [ $# -gt 0 ] && shift
+sh "$folder/run.sh" "$out" "$@"
+exit $?
+"#;
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     let profile: &[&str] = match args {
@@ -53,10 +82,11 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     };
     setup::ensure()?;
     let programs = build(profile)?;
-    let folder = root().join(FOLDER);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|error| Failure::io("could not remove", &folder, &error))?;
+    let whole = root().join(FOLDER);
+    if whole.exists() {
+        fs::remove_dir_all(&whole).map_err(|error| Failure::io("could not remove", &whole, &error))?;
     }
+    let folder = whole.join("bundle");
     for (target, _, name) in PROGRAMS {
         let program = programs
             .get(target)
@@ -67,12 +97,19 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     for (from, to) in FILES {
         copy(&root().join(from), &folder.join(to))?;
     }
-    copy_sources(&folder.join("sources"))?;
+    copy_all("kernels/sources", Some("cu"), &folder.join("sources"))?;
+    copy_all(FIXTURES, None, &folder.join("tree").join(FIXTURES))?;
     let built_at = folder.join("built_at");
     fs::write(&built_at, root().to_string_lossy().as_bytes())
         .map_err(|error| Failure::io("could not write", &built_at, &error))?;
-    println!("{}: {:.0} MB", folder.display(), size(&folder) as f64 / 1e6);
-    println!("on a machine with a card, in the root of a copy of this tree: sh {FOLDER}/run.sh RESULTS");
+    let file = whole.join(BUNDLE);
+    let size = pack(&folder, &file)?;
+    println!("{}: {:.0} MB", file.display(), size as f64 / 1e6);
+    println!("on a machine with a card: sh {BUNDLE} RESULTS [STEP…]");
+    if size > MOST {
+        let most = MOST >> 20;
+        return Err(Failure::new(format!("{BUNDLE} is larger than {most} MiB")));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -131,15 +168,37 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::io("could not copy", from, &error))
 }
 
-/// Copies all sources of kernels.
-fn copy_sources(to: &Path) -> Result<(), Failure> {
-    let folder = root().join("kernels/sources");
+/// Copies the files below a folder of the tree, or those whose names end like this.
+fn copy_all(from: &str, extension: Option<&str>, to: &Path) -> Result<(), Failure> {
+    let folder = root().join(from);
     let entries = fs::read_dir(&folder).map_err(|error| Failure::io("could not read", &folder, &error))?;
-    let paths = entries.flatten().map(|entry| entry.path());
-    for path in paths.filter(|path| path.extension().is_some_and(|it| it == "cu")) {
-        copy(&path, &to.join(path.file_name().unwrap_or_default()))?;
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default();
+        if path.is_dir() {
+            copy_all(
+                &format!("{from}/{}", name.to_string_lossy()),
+                extension,
+                &to.join(name),
+            )?;
+        } else if extension.is_none_or(|wanted| path.extension().is_some_and(|it| it == wanted)) {
+            copy(&path, &to.join(name))?;
+        }
     }
     Ok(())
+}
+
+/// Writes a folder as a program that unpacks itself, and returns its size in bytes.
+fn pack(folder: &Path, file: &Path) -> Result<u64, Failure> {
+    let archive = folder.with_extension("tar.xz");
+    let write = "import sys, tarfile; tarfile.open(sys.argv[1], \"w:xz\").add(sys.argv[2], \".\")";
+    let mut python = Command::new("python3");
+    must_succeed(python.args(["-c", write]).arg(&archive).arg(folder))?;
+    let mut bytes = UNPACK.as_bytes().to_vec();
+    let packed = fs::read(&archive).map_err(|error| Failure::io("could not read", &archive, &error))?;
+    bytes.extend(packed);
+    fs::write(file, &bytes).map_err(|error| Failure::io("could not write", file, &error))?;
+    fs::remove_file(&archive).map_err(|error| Failure::io("could not remove", &archive, &error))?;
+    Ok(bytes.len() as u64)
 }
 
 /// Strips a program: symbols are half of it. If there is no `strip`, they are kept.
@@ -148,17 +207,6 @@ fn strip(program: &Path) {
     if !stripped.is_ok_and(|status| status.success()) {
         eprintln!("xtask: {} was not stripped", program.display());
     }
-}
-
-/// Returns the total size of all files below a folder, in bytes.
-fn size(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let sizes = entries.map(|entry| match entry.metadata() {
-        Ok(data) if data.is_dir() => size(&entry.path()),
-        Ok(data) => data.len(),
-        Err(_) => 0,
-    });
-    sizes.sum()
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ impl Core {
     /// Returns the tokens to feed after the draws of a pass, with room for them; `None` if the next pass has
     /// to wait for the host.
     pub(super) fn lead(&mut self, pass: &Pass, flight: &dyn Flight) -> Option<Lead> {
-        if !flight.starts_draws() || pass.drafted || !self.is_steady(&pass.works) {
+        if !self.config.overlap || !flight.starts_draws() || pass.drafted || !self.is_steady(&pass.works) {
             return None;
         }
         let mut next = Vec::with_capacity(pass.works.len());

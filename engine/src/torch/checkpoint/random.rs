@@ -22,12 +22,14 @@ const STRETCH: i64 = 1_048_583;
 /// The standard deviation of weights.
 const DEVIATION: f64 = 0.02;
 
-/// The shape of a model: those of Llama 3.2 (1b, 3b) and Llama 3.1 (8b), all with tied embeddings, and a tiny
-/// one that is made in a moment.
+/// The shape of a model: those of SmolLM 2 (135m), Llama 3.2 (1b, 3b) and Llama 3.1 (8b), all with tied
+/// embeddings, and a tiny one that is made in a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Two layers of 256.
     Tiny,
+    /// 135 million weights.
+    M135,
     /// 1.24 billion weights.
     B1,
     /// 3.2 billion weights.
@@ -38,11 +40,12 @@ pub enum Shape {
 
 impl Shape {
     /// All shapes.
-    pub const ALL: [Shape; 4] = [Shape::Tiny, Shape::B1, Shape::B3, Shape::B8];
+    pub const ALL: [Shape; 5] = [Shape::Tiny, Shape::M135, Shape::B1, Shape::B3, Shape::B8];
 
     fn name(self) -> &'static str {
         match self {
             Shape::Tiny => "tiny",
+            Shape::M135 => "135m",
             Shape::B1 => "1b",
             Shape::B3 => "3b",
             Shape::B8 => "8b",
@@ -53,6 +56,7 @@ impl Shape {
     pub(super) fn config(self, eos: Value) -> Value {
         let [hidden, inner, layers, heads, key_heads, size, vocabulary] = match self {
             Shape::Tiny => [256, 640, 2, 8, 4, 32, 4_096],
+            Shape::M135 => [576, 1536, 30, 9, 3, 64, 49_152],
             Shape::B1 => [2048, 8192, 16, 32, 8, 64, 128_256],
             Shape::B3 => [3072, 8192, 28, 24, 8, 128, 128_256],
             Shape::B8 => [4096, 14336, 32, 32, 8, 128, 128_256],
@@ -78,7 +82,7 @@ impl FromStr for Shape {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let named = Self::ALL.into_iter().find(|shape| shape.name() == text);
-        named.ok_or_else(|| format!("{text:?} is not a shape; expected tiny, 1b, 3b or 8b"))
+        named.ok_or_else(|| format!("{text:?} is not a shape; expected tiny, 135m, 1b, 3b or 8b"))
     }
 }
 
@@ -159,6 +163,10 @@ mod tests {
         for shape in Shape::ALL {
             assert_eq!(shape.to_string().parse(), Ok(shape));
         }
-        assert!("7b".parse::<Shape>().unwrap_err().contains("tiny, 1b, 3b or 8b"));
+        assert!(
+            "7b".parse::<Shape>()
+                .unwrap_err()
+                .contains("tiny, 135m, 1b, 3b or 8b")
+        );
     }
 }

@@ -32,8 +32,8 @@ pub struct Args {
     /// Temperatures
     #[arg(long, value_name = "T,…", value_delimiter = ',', default_values_t = [1.0])]
     pub(super) temperatures: Vec<f64>,
-    /// The text to generate: free text, a list under a schema, the same list with drafts, a record under the
-    /// local and under the global law. By default all of them
+    /// The text to generate: free text, the same with top-p 0.9 and a penalty, a list under a schema, the same
+    /// list with drafts, a record under the local and under the global law. By default all of them
     #[arg(long, value_name = "ARM,…", value_delimiter = ',', value_parser = ARMS.map(|arm| arm.name))]
     pub(super) arms: Vec<String>,
     /// Tokens of each answer; for a record, the maximum
@@ -42,8 +42,8 @@ pub struct Args {
     /// How often everything is measured; the first round does not count
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(super) rounds: usize,
-    /// A model of this shape with random weights, created in memory: tiny, 1b, 3b or 8b. It uses the
-    /// tokenizer of --model, whose weights are not needed
+    /// A model of this shape with random weights, created in memory: tiny, 135m, 1b, 3b or 8b. It uses
+    /// the tokenizer of --model, whose weights are not needed
     #[arg(long)]
     pub(super) shape: Option<Shape>,
     /// Also measure another program, on the same weights and prompts

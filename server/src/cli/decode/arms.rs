@@ -33,16 +33,26 @@ pub(super) struct Arm {
     pub(super) baseline: Option<&'static str>,
     constraint: Constraint,
     is_drafted: bool,
+    is_filtered: bool,
     law: Law,
 }
 
 /// All arms, each after its baseline.
-pub(super) const ARMS: [Arm; 5] = [
+pub(super) const ARMS: [Arm; 6] = [
     Arm {
         name: "free",
         baseline: None,
         constraint: Constraint::Nothing,
         is_drafted: false,
+        is_filtered: false,
+        law: Law::Local,
+    },
+    Arm {
+        name: "filtered",
+        baseline: Some("free"),
+        constraint: Constraint::Nothing,
+        is_drafted: false,
+        is_filtered: true,
         law: Law::Local,
     },
     Arm {
@@ -50,6 +60,7 @@ pub(super) const ARMS: [Arm; 5] = [
         baseline: Some("free"),
         constraint: Constraint::List,
         is_drafted: false,
+        is_filtered: false,
         law: Law::Local,
     },
     Arm {
@@ -57,6 +68,7 @@ pub(super) const ARMS: [Arm; 5] = [
         baseline: Some("schema"),
         constraint: Constraint::List,
         is_drafted: true,
+        is_filtered: false,
         law: Law::Local,
     },
     Arm {
@@ -64,6 +76,7 @@ pub(super) const ARMS: [Arm; 5] = [
         baseline: Some("free"),
         constraint: Constraint::Record,
         is_drafted: false,
+        is_filtered: false,
         law: Law::Local,
     },
     Arm {
@@ -71,6 +84,7 @@ pub(super) const ARMS: [Arm; 5] = [
         baseline: Some("local"),
         constraint: Constraint::Record,
         is_drafted: false,
+        is_filtered: false,
         law: Law::Global {
             share_attempts: false,
             max_attempts: MAX_ATTEMPTS,
@@ -137,6 +151,8 @@ impl Arm {
             .sampling(Sampling {
                 temperature: temperature as f32,
                 seed,
+                top_p: if self.is_filtered { 0.9 } else { 1.0 },
+                frequency_penalty: if self.is_filtered { 0.2 } else { 0.0 },
                 ..Sampling::default()
             })
             .speculation(match self.is_drafted {
