@@ -15,6 +15,7 @@ PAGES = [
     ROOT / "docs" / "src" / "python.md",
     ROOT / "docs" / "src" / "engines.md",
     ROOT / "docs" / "src" / "prompts.md",
+    ROOT / "docs" / "src" / "answers.md",
     ROOT / "docs" / "src" / "grammars.md",
 ]
 

@@ -96,8 +96,8 @@ pub struct RunArgs {
     /// early starts or to rule out their errors. Needs a program that was built with kernels
     #[arg(help_heading = "Model", long, env = "LEXIFORM_NO_DEPENDENT_LAUNCH")]
     pub no_dependent_launch: bool,
-    /// On an NVIDIA card, begin no pass before the host has read the draws of the last one: slower, to measure
-    /// the gain of the overlap
+    /// On an NVIDIA card, begin no pass before the host has read the draws of the last one: slower, to
+    /// measure the gain of the overlap
     #[arg(help_heading = "Model", long, env = "LEXIFORM_NO_OVERLAP")]
     pub no_overlap: bool,
     /// A file with a chat template (Jinja) that replaces the model's own, for chats and responses

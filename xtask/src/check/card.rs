@@ -1,5 +1,5 @@
-//! `cargo xtask card [--dev]`: creates `.card/lexiform-card.sh`, one file that runs the checks and timings that
-//! need a card on a bare machine that has one.
+//! `cargo xtask card [--dev]`: creates `.card/lexiform-card.sh`, one file that runs the checks and timings
+//! that need a card on a bare machine that has one.
 //!
 //! ```text
 //!   engine's tests, example kernels, the service ─ cargo, strip ─┐

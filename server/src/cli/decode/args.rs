@@ -32,8 +32,8 @@ pub struct Args {
     /// Temperatures
     #[arg(long, value_name = "T,…", value_delimiter = ',', default_values_t = [1.0])]
     pub(super) temperatures: Vec<f64>,
-    /// The text to generate: free text, the same with top-p 0.9 and a penalty, a list under a schema, the same
-    /// list with drafts, a record under the local and under the global law. By default all of them
+    /// The text to generate: free text, the same with top-p 0.9 and a penalty, a list under a schema, the
+    /// same list with drafts, a record under the local and under the global law. By default all of them
     #[arg(long, value_name = "ARM,…", value_delimiter = ',', value_parser = ARMS.map(|arm| arm.name))]
     pub(super) arms: Vec<String>,
     /// Tokens of each answer; for a record, the maximum
