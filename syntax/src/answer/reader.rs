@@ -435,7 +435,7 @@ impl AnswerReader {
             }
         };
         let span = self.offset + name.start..self.offset + name.end;
-        let tool = self.index(&self.held[name].to_owned());
+        let tool = self.index(self.held[name].to_owned());
         self.take(length);
         parts.push(Spanned::of(Part::Opened(tool), span));
         let is_raw = self.format.tools.get(tool).is_some_and(|tool| tool.is_raw);
@@ -455,13 +455,13 @@ impl AnswerReader {
     }
 
     /// Returns the index of a tool; one that the format does not have is added to the unknown ones.
-    fn index(&mut self, name: &str) -> usize {
+    fn index(&mut self, name: String) -> usize {
         let known = self.format.tools.iter().map(|tool: &Tool| &tool.name);
         let mut names = known.chain(&self.unknown);
-        if let Some(index) = names.position(|known| known == name) {
+        if let Some(index) = names.position(|known| *known == name) {
             return index;
         }
-        self.unknown.push(name.to_owned());
+        self.unknown.push(name);
         self.format.tools.len() + self.unknown.len() - 1
     }
 
@@ -486,7 +486,7 @@ impl AnswerReader {
         let Some((name, arguments)) = object::call(&self.held[begin..end]) else {
             return self.not_a_call(parts);
         };
-        let tool = self.index(&name);
+        let tool = self.index(name);
         let (_, span) = self.take(end);
         parts.push(Spanned::of(Part::Opened(tool), span.clone()));
         parts.push(Spanned::made(arguments, span));
