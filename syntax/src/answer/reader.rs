@@ -484,7 +484,9 @@ impl AnswerReader {
         };
         let begin = self.held[..end].find('{').unwrap_or(0);
         let Some((name, arguments)) = object::call(&self.held[begin..end]) else {
-            return self.not_a_call(parts);
+            // All of it is passed on: what is inside would be read again from each mark in it.
+            self.text(end, parts);
+            return self.enter(At::Content(&[]));
         };
         let tool = self.index(name);
         let (_, span) = self.take(end);

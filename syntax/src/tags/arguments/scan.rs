@@ -7,6 +7,8 @@ use super::error::ArgumentError;
 
 /// The most values that may contain each other.
 const DEPTH: usize = 100;
+/// The most bytes of the text before a value, or of its end: what is longer is none.
+const HEADER: usize = 1 << 16;
 /// The white space between frames.
 pub(super) const WHITE_SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
@@ -162,8 +164,10 @@ impl ArgumentScanner {
                 Token::End
             };
         }
-        rest.find(after)
-            .map_or(Token::More, |at| Token::Close(mark.len() + at + after.len()))
+        match header_end(rest, after) {
+            Ok(at) => Token::Close(mark.len() + at + after.len()),
+            Err(token) => token,
+        }
     }
 
     /// Reads the text before a value, up to the value.
@@ -189,14 +193,24 @@ impl ArgumentScanner {
             AfterKey::IsString | AfterKey::Kind => "\">",
             AfterKey::Type => "\"<|sep|>",
         };
-        let Some(at) = rest.find(end) else {
-            return Token::More;
+        let at = match header_end(rest, end) {
+            Ok(at) => at,
+            Err(token) => return token,
         };
         let length = space + open.len() + at + end.len();
         match header(self.frame.after_key, &rest[..at]) {
             Some((name, told)) => Token::Open(length, name, told),
             None => Token::End,
         }
+    }
+}
+
+/// Returns the place of the end of a header in a text, or the token for a text that has none.
+fn header_end(text: &str, end: &str) -> Result<usize, Token> {
+    match text.find(end) {
+        Some(at) if at + end.len() <= HEADER => Ok(at),
+        None if text.len() <= HEADER => Err(Token::More),
+        Some(_) | None => Err(Token::End),
     }
 }
 
