@@ -65,7 +65,11 @@ pub fn answers(input: &[u8]) {
     }
     within(COMPILE, "reading an answer", || {
         let whole = told(format, &[text]);
-        assert_eq!(told(format, &[&text[..at], &text[at..]]), whole, "cut at {at}: {text:?}");
+        assert_eq!(
+            told(format, &[&text[..at], &text[at..]]),
+            whole,
+            "cut at {at}: {text:?}"
+        );
         assert!(whole.0.len() + whole.1.len() <= text.len(), "{text:?}");
     });
 }

@@ -5,9 +5,9 @@
 #[path = "../../tests/sources/random.rs"]
 mod random;
 
-use lexiform::error::ProblemKind;
-use lexiform::error::CompileError;
 use lexiform::Grammar;
+use lexiform::error::CompileError;
+use lexiform::error::ProblemKind;
 use random::Dice;
 use serde_json::Value;
 

@@ -4,6 +4,7 @@
 //! ```text
 //!   bytes ─┬─────────────────────────────► readers ─► compile ─► walk: masks against steps, ends, budgets
 //!          ├─ shapes ─ a hostile source ─►   ″
+//!          ├─ answers ─ a format, a cut ─► read whole and in two pieces
 //!          ├─ oracle ─ a small language ─► compile ─► every mask against the slow judges of tests/masks/oracle
 //!          └─ judge ── a small schema ───► compile ─► texts against the `jsonschema` crate
 //! ```
@@ -11,6 +12,7 @@
 //! Each run is limited in time, memory and stack (`drive`), and what breaks a limit is a finding like a
 //! panic.
 
+pub mod answers;
 pub mod clock;
 pub mod drive;
 pub mod judge;
@@ -23,13 +25,14 @@ pub mod walk;
 use drive::Target;
 
 /// The targets that need nothing but the library.
-pub const LIBRARY: [Target; 13] = [
+pub const LIBRARY: [Target; 14] = [
     Target::plain("schema", readers::schema),
     Target::plain("regex", readers::regex),
     Target::plain("ecma", readers::ecma),
     Target::plain("ebnf", readers::ebnf),
     Target::plain("notations", readers::notations),
     Target::plain("tags", readers::tags),
+    Target::plain("answers", answers::answers),
     Target::plain("tokenizer", readers::tokenizer),
     Target::plain("tiktoken", readers::tiktoken),
     Target::shaped("schema_shapes", shaped_schema, shapes::schema),

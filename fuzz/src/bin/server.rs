@@ -4,10 +4,10 @@
 use std::process::ExitCode;
 
 use lexiform_chat::{ChatTemplate, Conversation, Ending};
+use lexiform_cli::program::definition;
 use lexiform_engine::{ModelFiles, describe};
 use lexiform_fuzz::clock::{COMPILE, within};
 use lexiform_fuzz::drive::{self, Target};
-use lexiform_cli::program::definition;
 use lexiform_server::cli::{Command, config::with_file};
 use lexiform_server::wire::{chat, completion, decisions, grammars, responses, tokens};
 
@@ -97,9 +97,15 @@ fn gguf(input: &[u8]) {
         return;
     }
     within(COMPILE, "reading a model", || {
-        let Ok(files) = ModelFiles::open(&path) else { return };
+        let Ok(files) = ModelFiles::open(&path) else {
+            return;
+        };
         drop(describe(&files));
-        for name in ["tokenizer.json", "tokenizer_config.json", "generation_config.json"] {
+        for name in [
+            "tokenizer.json",
+            "tokenizer_config.json",
+            "generation_config.json",
+        ] {
             drop(files.text(name));
         }
     });

@@ -82,7 +82,8 @@ impl JsonScanner {
                 self.at = ScannerAt::Text { escaped };
                 (JsonStep::Nothing, false)
             }
-            ScannerAt::Word if byte.is_ascii_alphanumeric() || b"+-.".contains(&byte) => {
+            // Text that is not JSON has letters of several bytes, which are not torn apart.
+            ScannerAt::Word if byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"+-.".contains(&byte) => {
                 (JsonStep::Nothing, false)
             }
             ScannerAt::Word => {

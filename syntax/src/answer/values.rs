@@ -174,4 +174,19 @@ mod tests {
         );
         assert_eq!(found.last(), Some(&last));
     }
+
+    #[test]
+    fn text_that_is_not_json_is_not_torn_within_a_letter() {
+        for text in ["aé1 {é: ü}", "[Z\u{590}k, \u{0}é,,", "\"é"] {
+            let mut values = JsonValues::default();
+            let mut found = values.push(text);
+            found.extend(values.finish());
+            for event in found {
+                let (JsonEvent::Key(_, bytes) | JsonEvent::Whole(_, bytes)) = event else {
+                    continue;
+                };
+                assert!(text.get(bytes.clone()).is_some(), "{text:?}: {bytes:?}");
+            }
+        }
+    }
 }
