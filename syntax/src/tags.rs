@@ -22,16 +22,19 @@ mod lower;
 mod model_formats;
 mod models;
 mod read;
+mod thought_marks;
 mod token_forms;
 
 use crate::schema::ArgumentStyle;
 
-pub use anything::anything;
+pub use anything::{anything, anything_without};
 pub use arguments::{ArgumentError, ArgumentReader, ArgumentScanner, read_arguments, write_arguments};
 pub use call_frames::{CallFrame, CallPiece, call_frames, recognised};
 pub use lower::{Contents, free_text, lower};
+pub use model_formats::ThoughtMarks;
 pub use models::{AnswerShape, Tool, ToolChoice, for_model, model_formats};
 pub use read::{read, read_value};
+pub use thought_marks::{shown_thought_marks, thought_marks};
 
 /// The supported formats, for messages.
 pub(crate) const FORMATS: [&str; 21] = [

@@ -20,7 +20,7 @@ use lexiform_syntax::tags::ArgumentScanner;
 
 use crate::answer::text_buffer::stops::overlap;
 use crate::grammars::frames::{self, Frame, Match, Piece};
-use crate::grammars::language::{END_THINK, THINK, Thought};
+use crate::grammars::thought::Thought;
 use crate::wire::tools::Mode;
 
 use json::{Json, WHITE_SPACE};
@@ -124,7 +124,7 @@ impl PartReader {
 
     /// Returns `true` while the thought is being read.
     pub fn thinks(&self) -> bool {
-        self.at == PartAt::Thought || (self.at == PartAt::Start && self.reading.thought == Thought::Begun)
+        self.at == PartAt::Thought || (self.at == PartAt::Start && self.reading.thought.is_open())
     }
 
     /// Returns `true` if free text ends here and was cut by the shortage of tokens. Text under a constraint
@@ -160,7 +160,7 @@ impl PartReader {
     /// Ends the answer and returns the text that was held back.
     pub fn finish(&mut self) -> Vec<Part> {
         let mut parts = Vec::new();
-        if self.at == PartAt::Start && self.reading.thought != Thought::Begun {
+        if self.at == PartAt::Start && !self.reading.thought.is_open() {
             self.enter_answer(&mut parts);
         }
         let rest = std::mem::take(&mut self.held);
@@ -188,12 +188,16 @@ impl PartReader {
         match self.at {
             PartAt::Start => self.start(parts),
             PartAt::Thought => {
-                let (before, found) = self.until(END_THINK);
+                let ends = self.reading.marks.ends;
+                let (before, found) = self.until(ends);
                 reasoning(before, parts);
-                if found {
-                    self.at = PartAt::Gap(2);
+                match found {
+                    None => {}
+                    Some(0) => (_, self.at) = (self.held.drain(..ends[0].len()), PartAt::Gap(2)),
+                    // The mark of a call belongs to the call.
+                    Some(_) => self.at = PartAt::Content,
                 }
-                found
+                found.is_some()
             }
             PartAt::Gap(lines) => self.gap(lines, parts),
             PartAt::Content => self.content(parts),
@@ -212,14 +216,16 @@ impl PartReader {
     }
 
     fn start(&mut self, parts: &mut Vec<Part>) -> bool {
+        let open = self.reading.marks.open;
         match self.reading.thought {
-            Thought::Begun => self.at = PartAt::Thought,
-            Thought::Possible if self.held.starts_with(THINK) => {
-                self.held.drain(..THINK.len());
+            Thought::Begun | Thought::Skipped => self.at = PartAt::Thought,
+            Thought::None | Thought::Refused => self.enter_answer(parts),
+            _ if self.held.starts_with(open) => {
+                self.held.drain(..open.len());
                 self.at = PartAt::Thought;
             }
-            Thought::Possible if THINK.starts_with(self.held.as_str()) => return false,
-            Thought::Possible | Thought::None => self.enter_answer(parts),
+            _ if open.starts_with(self.held.as_str()) => return false,
+            Thought::Possible | Thought::Required => self.enter_answer(parts),
         }
         true
     }
@@ -379,17 +385,18 @@ impl PartReader {
         }
     }
 
-    /// Takes the text before a mark, and the mark; or else the text that cannot be the beginning of the mark.
-    fn until(&mut self, mark: &str) -> (String, bool) {
-        if let Some(at) = self.held.find(mark) {
-            let rest = self.held.split_off(at + mark.len());
-            let mut before = std::mem::replace(&mut self.held, rest);
-            before.truncate(at);
-            return (before, true);
-        }
-        let keep = overlap(self.held.as_bytes(), mark.as_bytes());
-        let rest = self.held.split_off(self.held.len() - keep);
-        (std::mem::replace(&mut self.held, rest), false)
+    /// Takes the text before the first of these marks, and returns its index; or else the text that cannot be
+    /// the beginning of one.
+    fn until(&mut self, marks: &[&str]) -> (String, Option<usize>) {
+        let places = marks.iter().map(|mark| self.held.find(mark)).enumerate();
+        let (first, found) = places
+            .filter_map(|(mark, at)| at.map(|at| (at, mark)))
+            .min()
+            .unzip();
+        let overlap = |mark: &&str| overlap(self.held.as_bytes(), mark.as_bytes());
+        let keep = marks.iter().map(overlap).max().unwrap_or(0);
+        let rest = self.held.split_off(first.unwrap_or(self.held.len() - keep));
+        (std::mem::replace(&mut self.held, rest), found)
     }
 }
 

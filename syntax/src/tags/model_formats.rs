@@ -56,6 +56,8 @@ pub(super) enum Required {
 
 /// The frame of a thought.
 pub(super) struct Thought {
+    pub(super) marks: ThoughtMarks,
+    /// The text of an answer that begins it: the mark, unless templates write it.
     pub(super) begin: &'static str,
     pub(super) without: &'static [&'static str],
     pub(super) end: &'static str,
@@ -64,9 +66,50 @@ pub(super) struct Thought {
 
 const THINK: &[&str] = &["<think>", "</think>"];
 
+/// The marks of a thought. The names of special tokens in a mark denote those tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ThoughtMarks {
+    /// The mark that begins a thought.
+    pub open: &'static str,
+    /// The marks that end it: its own, then that of a call that may begin within the thought, which belongs
+    /// to the call. A thought contains none of them.
+    pub ends: &'static [&'static str],
+}
+
+impl ThoughtMarks {
+    /// Returns the mark that ends the thought and belongs to it.
+    pub fn close(&self) -> &'static str {
+        self.ends.first().copied().unwrap_or_default()
+    }
+
+    /// Returns the same marks for answers without calls.
+    #[must_use]
+    pub fn without_calls(self) -> Self {
+        ThoughtMarks {
+            ends: self.ends.get(..1).unwrap_or_default(),
+            ..self
+        }
+    }
+}
+
+impl Default for ThoughtMarks {
+    /// The marks of most models: `<think>` and `</think>`.
+    fn default() -> Self {
+        THINK_MARKS
+    }
+}
+
+/// The marks of most formats.
+pub(super) const THINK_MARKS: ThoughtMarks = marks("<think>", &["</think>"]);
+
+const fn marks(open: &'static str, ends: &'static [&'static str]) -> ThoughtMarks {
+    ThoughtMarks { open, ends }
+}
+
 /// A thought up to `</think>`.
 const fn thought(without: &'static [&'static str], after: &'static str) -> Option<Thought> {
     Some(Thought {
+        marks: THINK_MARKS,
         begin: "",
         without,
         end: "</think>",
@@ -107,6 +150,16 @@ pub(super) const HARMONY_CALLS: [Call; 3] = [
     harmony_call(" to=functions.{}<|channel|>commentary <|constrain|>json<|message|>"),
     harmony_call(" to=functions.{}<|channel|>commentary json<|message|>"),
 ];
+/// The marks of the thoughts of Kimi K3, the second with the frame of the response.
+pub(super) const KIMI_K3_THOUGHT: ThoughtMarks = marks(
+    "<|open|>think<|sep|>",
+    &["<|close|>think<|sep|><|open|>response<|sep|>"],
+);
+
+/// The marks of the thoughts of gpt-oss, which are messages of their own; the second with what begins
+/// another.
+pub(super) const HARMONY_THOUGHT: ThoughtMarks =
+    marks("<|channel|>analysis<|message|>", &["<|end|><|start|>assistant"]);
 /// The text between two messages of gpt-oss.
 pub(super) const HARMONY_NEXT: &str = "<|start|>assistant";
 
@@ -245,6 +298,7 @@ pub(super) const FORMATS: &[Format] = &[
         Calls::Each("<tool_call>"),
         &["<think>", "</think>", "</tool_call>", "<function="],
         Some(Thought {
+            marks: THINK_MARKS,
             begin: "<think>",
             without: &["<tool_call>", "<think>", "</think>", "</tool_call>", "<function="],
             end: "</think>",
@@ -269,7 +323,13 @@ pub(super) const FORMATS: &[Format] = &[
             Required::After(""),
         ),
         &["<think>", "</think>", "<|tool_call_begin|>"],
-        thought(&[], ""),
+        Some(Thought {
+            marks: marks("<think>", &["</think>", "<|tool_calls_section_begin|>"]),
+            begin: "",
+            without: &[],
+            end: "</think>",
+            after: "",
+        }),
     ),
     format(
         "cohere",
@@ -285,6 +345,7 @@ pub(super) const FORMATS: &[Format] = &[
         section("<cofl:tool_calls>", "", "</cofl:tool_calls>", Required::After("")),
         &["<|START_THINKING|>", "<|END_THINKING|>"],
         Some(Thought {
+            marks: marks("<|START_THINKING|>", &["<|END_THINKING|>"]),
             begin: "",
             without: &[],
             end: "<|END_THINKING|>",
@@ -385,6 +446,7 @@ pub(super) const FORMATS: &[Format] = &[
             "]<]minimax[>[</invoke>",
         ],
         Some(Thought {
+            marks: marks("<mm:think>", &["</mm:think>"]),
             begin: "",
             without: &[
                 "]<]minimax[>[<tool_call>",
@@ -414,6 +476,12 @@ const fn qwen_xml(name: &'static str, signs: &'static [&'static str]) -> Format 
         ),
         Calls::Each(QWEN_XML),
         THINK,
-        thought(THINK, "\n\n"),
+        Some(Thought {
+            marks: marks("<think>", &["</think>", QWEN_XML]),
+            begin: "",
+            without: THINK,
+            end: "</think>",
+            after: "\n\n",
+        }),
     )
 }

@@ -11,7 +11,6 @@ use lexiform_engine::{Tilt, Watched};
 use lexiform_law::monitor::{Failure, Judge, Judged, Question, Score, Verdict};
 
 use super::{OutputFormat, Part, PartReader};
-use crate::grammars::language::Thought;
 use crate::model::served::ServedModel;
 use crate::operate::callbacks::{Desk, Host};
 use crate::operate::random;
@@ -94,7 +93,7 @@ enum Seen {
 
 /// Reads the content of the beginning of an answer, or of a whole one.
 fn content(format: &Arc<OutputFormat>, text: &str, is_whole: bool) -> Seen {
-    if format.thought == Thought::None && format.calls.is_none() {
+    if format.thought.is_absent() && format.calls.is_none() {
         return Seen::Content(text.to_owned(), String::new());
     }
     let mut reader = PartReader::new(format.clone());

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use lexiform::tags::ArgumentReader;
+use lexiform_syntax::tags::ThoughtMarks;
 
 use crate::grammars::frames::Frame;
-use crate::grammars::language::{Language, Thought};
+use crate::grammars::language::Language;
 use crate::grammars::store::Compiled;
+use crate::grammars::thought::Thought;
 use crate::wire::tools::{Callable, Calls, Input, Mode};
 
 /// The format in which the answers of a request are read.
@@ -14,6 +16,8 @@ use crate::wire::tools::{Callable, Calls, Input, Mode};
 pub struct OutputFormat {
     /// How a thought may begin an answer.
     pub thought: Thought,
+    /// The marks of the thought.
+    pub marks: ThoughtMarks,
     /// The calls that answers may contain.
     pub calls: Option<Calls>,
     /// The frames in which calls are written.
@@ -34,6 +38,7 @@ impl OutputFormat {
                 .map(|compiled| compiled.readers.clone())
                 .unwrap_or_default(),
             thought: language.thought,
+            marks: language.marks_of_thought(),
             calls: language.calls.clone(),
             frames: language.frames(),
             has_free_text: language.has_free_text(),
