@@ -9,7 +9,8 @@
 //! a call within a thought; for these, the mark of a call is one of the [`ends`](ThoughtMarks::ends).
 
 use super::call_frames::recognised;
-use super::model_formats::{FORMATS, HARMONY, HARMONY_THOUGHT, KIMI_K3, KIMI_K3_THOUGHT, ThoughtMarks};
+use super::marks::ThoughtMarks;
+use super::model_formats::{FORMATS, HARMONY, HARMONY_THOUGHT, KIMI_K3, KIMI_K3_THOUGHT};
 use super::models::unknown;
 use lexiform_automata::error::CompileError;
 
