@@ -14,8 +14,8 @@ mod step;
 
 use self::check::{
     check_answers, check_budget, check_combination, check_company, check_config, check_contrast,
-    check_healed, check_law, check_min_tokens, check_options, check_penalties, check_prefix, check_prompt,
-    check_search, option_tokens,
+    check_healed, check_law, check_min_tokens, check_options, check_penalties, check_preamble, check_prefix,
+    check_prompt, check_search, option_tokens,
 };
 use crate::config::EngineConfig;
 use crate::engine::draft_model::Assistant;
@@ -339,6 +339,7 @@ impl Engine {
         check_healed(request)?;
         check_penalties(request)?;
         check_min_tokens(request)?;
+        check_preamble(request)?;
         check_company(request, limits.variance)?;
         check_search(request, limits.max_branches, &limits.vocabulary)?;
         let max_tokens = request.limits.max_tokens;

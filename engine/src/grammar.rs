@@ -9,6 +9,7 @@
 
 pub(crate) mod drafters;
 mod drawn;
+pub(crate) mod left;
 pub(crate) mod masks;
 pub(crate) mod outlook;
 pub(crate) mod reply;

@@ -64,8 +64,8 @@ pub use request::options::{MOST_OPTION_TOKENS, Options, OptionsError, Weighed};
 pub use request::{
     AmateurRows, AnswerLimits, Candidate, Candidates, Constraints, ContrastWith, Contrasted, Diagnostics,
     Drafted, Draw, Event, Fate, Feature, Finish, LogprobsOf, Method, OnBudget, Origin, Outcome, Particle,
-    PenaltyScope, Preamble, Prompt, Reporting, Request, Sampling, Search, Speculation, Steered, Task, Tilt,
-    Verification, Watched, Weigh, conflicts, support,
+    PenaltyScope, Preamble, PreambleLimit, PreambleTokens, Prompt, Reporting, Request, Sampling, Search,
+    Speculation, Steered, SteeredPreamble, Task, Tilt, Verification, Watched, Weigh, conflicts, support,
 };
 pub use sequence::job::Sink;
 pub use speculation::class::{JsonReader, StateClass};

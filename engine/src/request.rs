@@ -18,6 +18,7 @@ pub(crate) mod driver;
 mod healing;
 pub(crate) mod law;
 pub(crate) mod options;
+mod preamble;
 mod sampling;
 pub(crate) mod search;
 pub(crate) mod searches;
@@ -30,9 +31,11 @@ use crate::Grammar;
 use crate::fairness::pool::Owner;
 pub use answer::{
     Candidate, Candidates, Contrasted, Diagnostics, Drafted, Event, Fate, Finish, Origin, Outcome, Particle,
-    Steered,
+    Steered, SteeredPreamble,
 };
-pub use sampling::{AmateurRows, ContrastWith, PenaltyScope, Preamble, Sampling};
+pub use preamble::{Preamble, PreambleLimit, PreambleTokens};
+pub(crate) use preamble::{PreambleBudget, PreambleReader};
+pub use sampling::{AmateurRows, ContrastWith, PenaltyScope, Sampling};
 pub use search::Search;
 pub use speculation::{Speculation, Verification};
 use std::sync::Arc;
@@ -161,6 +164,10 @@ pub struct AnswerLimits {
     pub min_tokens: usize,
     /// The treatment of an answer that does not fit into `max_tokens`.
     pub on_budget: OnBudget,
+    /// The most tokens of the free text before the answer; `None` limits them only by `max_tokens`. Part of
+    /// the constraint whatever `on_budget` says, and all laws are over the texts that keep it. Needs the
+    /// grammar that it was made for.
+    pub preamble: Option<PreambleLimit>,
     /// The owner of the request: owners share the batch, the queue and the mask threads equally, and what is
     /// kept of a request (its keys and values, what is learned from its answers and attempts) is found by
     /// requests of the same owner only, unless [`EngineConfig`](crate::EngineConfig) says otherwise.
@@ -207,6 +214,7 @@ impl Request {
                 max_tokens,
                 min_tokens: 0,
                 on_budget: OnBudget::Complete,
+                preamble: None,
                 owner: None,
                 priority: 0,
                 deadline: None,
@@ -268,6 +276,12 @@ impl Request {
     /// Sets the treatment of an answer that does not fit into its tokens.
     pub fn on_budget(mut self, on_budget: OnBudget) -> Self {
         self.limits.on_budget = on_budget;
+        self
+    }
+
+    /// Sets the most tokens of the free text before the answer.
+    pub fn preamble(mut self, limit: impl Into<Option<PreambleLimit>>) -> Self {
+        self.limits.preamble = limit.into();
         self
     }
 

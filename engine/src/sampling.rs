@@ -70,8 +70,9 @@ pub(crate) struct Drawing {
     /// The model's own view of each drawn token.
     pub(crate) own: Vec<Own>,
     /// The index of the first drawn token for which a token was refused because of the remaining token
-    /// budget, if tokens are queried one by one. Masks report this themselves.
-    pub(crate) steered: Option<usize>,
+    /// budget, if tokens are queried one by one, and whether the limit of the preamble refused it. Masks
+    /// report this themselves.
+    pub(crate) steered: Option<(usize, bool)>,
 }
 
 /// The model's own view of a token, before warping and mask.
@@ -361,7 +362,9 @@ pub(crate) fn rank(
             log_kept,
         },
         ends: sequence.draw.walk.ends().contains(&token),
-        is_steered: bounds.is_some_and(|bounds| bounds.is_steered()),
+        narrowed: bounds
+            .filter(|bounds| bounds.is_steered())
+            .map(|bounds| bounds.is_preamble),
     });
     let ranked: Vec<Ranked> = ranked.collect();
     match ranked.is_empty() {

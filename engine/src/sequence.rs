@@ -18,18 +18,20 @@ use crate::Grammar;
 use crate::blocks::{Blocks, Scope, Table};
 use crate::error::EngineError;
 use crate::fairness::room::Place;
+use crate::grammar::left::Left;
 use crate::grammar::outlook::Reading;
 use crate::grammar::reply::{Brought, Reply};
 use crate::request::driver::{Branch, Look};
 use crate::request::law;
-use crate::request::{Event, Finish, OnBudget, Request};
+use crate::request::{Event, Finish, OnBudget, PreambleBudget, Request};
 use crate::sequence::amateur::Amateur;
 use crate::sequence::parts::{DraftState, DrawState, GrammarState, TextState};
 use crate::sequence::past::{Past, Sparing};
 use crate::sequence::report::{Ending, ReportState};
 use crate::sequence::steering::Narrowing;
 use crate::sequence::tries::SharedTrie;
-use lexiform_law::draft::Text;
+use crate::speculation::draft;
+use lexiform_law::draft::{NodeId, Text};
 use lexiform_law::{Walk, Warper};
 use std::sync::Arc;
 use std::time::Duration;
@@ -227,6 +229,14 @@ impl Sequence {
         let counts =
             self.request.limits.on_budget == OnBudget::Complete && self.request.task.options().is_none();
         counts.then_some(left)
+    }
+
+    /// Returns the number of tokens that the masks may spend after a draft, and whether the limit of the
+    /// preamble bounds it.
+    pub(crate) fn left_after(&self, node: Option<NodeId>) -> Left {
+        let ahead = draft::tokens_to(&self.draft.drafts, node);
+        let vocabulary = self.request.constraints.grammar.as_ref().map(Grammar::vocabulary);
+        Left::after(self.budget(), self.grammar.preamble.as_ref(), &ahead, vocabulary)
     }
 
     /// Returns `true` if it can be scheduled: the grammar's results about the last draw are known.
@@ -465,9 +475,20 @@ impl Sequence {
     /// Appends a token to the answer.
     pub(crate) fn push(&mut self, token: u32) {
         Arc::make_mut(&mut self.text.tokens).push(token);
+        self.read_preamble(&[token]);
         if let Some(mut lookup) = self.draft.lookup.take() {
             Arc::make_mut(&mut lookup).grow(self.prompt_and_answer());
             self.draft.lookup = Some(lookup);
+        }
+    }
+
+    /// Counts the tokens of the preamble among these, which the answer goes on with.
+    fn read_preamble(&mut self, tokens: &[u32]) {
+        let grammar = self.request.constraints.grammar.as_ref();
+        if let Some((budget, grammar)) = self.grammar.preamble.as_mut().zip(grammar) {
+            tokens
+                .iter()
+                .for_each(|&token| budget.read(token, grammar.vocabulary()));
         }
     }
 
@@ -487,6 +508,11 @@ impl Sequence {
             self.grammar.masks,
             self.grammar.grammar_task,
         ) = (prompt, true, None, None);
+        self.grammar.preamble = self.request.limits.preamble.map(PreambleBudget::new);
+        if self.grammar.preamble.is_some() {
+            let tokens = self.text.tokens.clone();
+            self.read_preamble(&tokens[prompt..]);
+        }
         self.draft.drafts.clear();
         self.draw.watch.forget();
         // A text that is not as it was has not been scored.

@@ -23,4 +23,5 @@ pub mod lowering;
 pub mod report;
 pub mod single_flight;
 pub mod store;
+pub mod thought;
 pub mod tool_format;

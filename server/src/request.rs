@@ -19,5 +19,6 @@ pub mod penalties;
 pub mod permission;
 pub mod prompt;
 pub mod rewriting;
+pub mod thoughts;
 pub mod tokenization;
 pub mod told;

@@ -77,6 +77,8 @@ mod pages;
 mod permissions;
 #[path = "http/promises.rs"]
 mod promises;
+#[path = "http/reasoning.rs"]
+mod reasoning;
 #[path = "http/repair.rs"]
 mod repair;
 #[path = "http/responses.rs"]

@@ -18,23 +18,27 @@
 mod anything;
 mod arguments;
 mod lower;
+mod marks;
 pub(crate) mod model_formats;
 mod models;
 mod read;
 mod recognised;
+mod thought_marks;
 mod token_forms;
 
 use crate::schema::ArgumentStyle;
 
-pub use anything::anything;
+pub use anything::{anything, anything_without};
 pub use arguments::{
     ArgumentError, ArgumentReader, ArgumentScanner, guessed_arguments, read_arguments, write_arguments,
 };
 pub use lower::{Contents, free_text, lower};
+pub use marks::ThoughtMarks;
 pub(crate) use models::unknown as unknown_format;
 pub use models::{AnswerShape, Tool, ToolChoice, for_model, model_formats};
 pub use read::{read, read_value};
 pub use recognised::recognised;
+pub use thought_marks::{shown_thought_marks, thought_marks};
 
 /// The supported formats, for messages.
 pub(crate) const FORMATS: [&str; 21] = [

@@ -426,6 +426,18 @@ pub(super) fn check_penalties(request: &Request) -> Result<(), Refusal> {
     )
 }
 
+/// Checks that there is a grammar if the tokens before the answer are limited.
+pub(super) fn check_preamble(request: &Request) -> Result<(), Refusal> {
+    let is_masked = request.constraints.grammar.is_some();
+    let limit = request.limits.preamble.map(|limit| limit.max_tokens);
+    unless(
+        limit.is_none() || is_masked,
+        "preamble",
+        &limit.unwrap_or_default(),
+        "absent without a grammar",
+    )
+}
+
 /// Checks that all texts of a grammar begin with the bytes removed from the prompt.
 pub(super) fn check_prefix(healed: &[u8], grammar: &Grammar) -> Result<(), Refusal> {
     let begins = healed.is_empty() || grammar.forced(grammar.start()).starts_with(healed);

@@ -101,11 +101,13 @@ fn grow(
     let mut draft: draft::Draft<'_, Brief<'_>, DraftRow> = draft::Draft::new(at, vocabulary.eos(), room);
     let ledger = RefCell::new(Ledger::after(forced, outlook.drafts.len() > forced));
     let weigh = |here: Here<'_, Brief<'_>>, candidates: &[Candidate]| {
-        let budget = outlook.budget(forced + here.path.len());
-        let bounds = match here.at.zip(budget) {
+        let first = outlook.drafts[..forced].iter().map(|draft| draft.token);
+        let ahead: Vec<u32> = first.chain(here.path.iter().copied()).collect();
+        let left = outlook.left(&ahead);
+        let bounds = match here.at.filter(|_| left.tokens().is_some()) {
             None => None,
-            Some(((grammar, state), budget)) => {
-                let find = || outlook.finder.bounds(grammar.0, state, (Some(budget), false));
+            Some((grammar, state)) => {
+                let find = || outlook.finder.bounds(grammar.0, state, (left, false));
                 match lexiform::briefly(ROUNDS, find) {
                     Some(Ok(bounds)) => Some(bounds),
                     _ => return Vec::new(),

@@ -1,11 +1,12 @@
 //! The tokens that may come in a state of a grammar, and the error if finding them costs too much.
 //!
 //! A mask depends only on the state, so any thread can find it while the model computes
-//! ([`grammar task`](crate::engine::grammar task) describes when). The grammar counts the work for each mask;
-//! a mask that would take more than the grammar's limits allow is refused, and the request that needs it
-//! fails. No token is ever drawn without its mask.
+//! ([`grammar task`](crate::engine::grammar task) describes when). The grammar counts the work for each
+//! mask; a mask that would take more than the grammar's limits allow is refused, and the request that needs
+//! it fails. No token is ever drawn without its mask.
 
 use crate::error::EngineError;
+use crate::grammar::left::Left;
 use crate::{Grammar, Mask, State};
 use lexiform::error::Exhausted;
 use lexiform::{Ends, MaskRequest};
@@ -17,6 +18,8 @@ pub(crate) struct Bounds {
     pub(crate) mask: Arc<Mask>,
     /// The tokens that the grammar allows, if the number of tokens left excludes some of them.
     pub(crate) whole: Option<Arc<Mask>>,
+    /// `true` if that number is the limit of the preamble.
+    pub(crate) is_preamble: bool,
 }
 
 impl Bounds {
@@ -25,6 +28,15 @@ impl Bounds {
         Bounds {
             mask: Arc::new(Mask::empty(tokens)),
             whole: None,
+            is_preamble: false,
+        }
+    }
+
+    /// Sets what bounds the number of tokens left.
+    fn of(self, left: Left) -> Self {
+        Bounds {
+            is_preamble: left.is_preamble(),
+            ..self
         }
     }
 
@@ -33,8 +45,8 @@ impl Bounds {
         self.whole.is_some()
     }
 
-    /// Returns `true` if the number of tokens left excludes the token that `row` makes the likeliest of those
-    /// that the grammar allows.
+    /// Returns `true` if the number of tokens left excludes the token that `row` makes the likeliest of
+    /// those that the grammar allows.
     pub(crate) fn is_diverted(&self, row: &[f32]) -> bool {
         let logit = |token: u32| row.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY);
         let best = |mask: &Mask| mask.iter().map(logit).fold(f32::NEG_INFINITY, f32::max);
@@ -43,8 +55,8 @@ impl Bounds {
     }
 }
 
-/// A hook that is called before every mask, on the thread that finds it. It may take its time, or refuse. For
-/// tests of slow grammars.
+/// A hook that is called before every mask, on the thread that finds it. It may take its time, or refuse.
+/// For tests of slow grammars.
 pub type MaskHook = Arc<dyn Fn(&Grammar) -> Result<(), EngineError> + Send + Sync>;
 
 /// Finds masks: calls the hook, if there is one, and then the grammar.
@@ -54,8 +66,8 @@ pub(crate) struct Finder {
 }
 
 impl Finder {
-    /// Returns the tokens that may come in a state, with `budget` tokens left or, if the answer may be cut,
-    /// with any number. If the text `goes_on`, no token ends it where another one may come.
+    /// Returns the tokens that may come in a state, with the tokens that are left. If the text `goes_on`, no
+    /// token ends it where another one may come.
     ///
     /// # Errors
     /// The mask would cost more than the grammar's limits allow.
@@ -63,19 +75,21 @@ impl Finder {
         &self,
         grammar: &Grammar,
         state: State,
-        (budget, goes_on): (Option<usize>, bool),
+        (left, goes_on): (Left, bool),
     ) -> Result<Bounds, EngineError> {
         if let Some(hook) = &self.hook {
             hook(grammar)?;
         }
+        let budget = left.at(grammar, state)?;
         let never = goes_on.then(|| Ends::new([], grammar.vocabulary())).transpose();
         if let Ok(Some(never)) = never {
             let bounds = Finder::masks(grammar, MaskRequest::from(state).within(budget).ending(&never))?;
             if !bounds.mask.is_empty() {
-                return Ok(bounds);
+                return Ok(bounds.of(left));
             }
         }
-        Ok(Finder::masks(grammar, MaskRequest::from(state).within(budget))?)
+        let bounds = Finder::masks(grammar, MaskRequest::from(state).within(budget))?;
+        Ok(bounds.of(left))
     }
 
     fn masks(grammar: &Grammar, request: MaskRequest<'_>) -> Result<Bounds, Exhausted> {
@@ -85,6 +99,7 @@ impl Finder {
         Ok(Bounds {
             mask,
             whole: whole.transpose()?,
+            is_preamble: false,
         })
     }
 

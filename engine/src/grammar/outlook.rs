@@ -8,9 +8,10 @@
 //! Every step of this may be slow with a hostile grammar, so none of it runs on the decode thread.
 
 use crate::error::EngineError;
+use crate::grammar::left::Left;
 use crate::grammar::masks::{Bounds, Finder};
-use crate::request::Speculation;
-use crate::speculation::draft::{Draft, Source, child, path};
+use crate::request::{PreambleBudget, Speculation};
+use crate::speculation::draft::{Draft, Source, child, path, tokens_to};
 use crate::speculation::draws::Draws;
 use crate::speculation::store::Store;
 use crate::speculation::window;
@@ -46,6 +47,9 @@ pub(crate) struct Outlook {
     /// The number of these tokens that the masks may spend, the end included; `None` if the masks do not
     /// count.
     pub(crate) budget: Option<usize>,
+    /// The tokens that are left for the preamble after the text, the unread tokens included, if they are
+    /// limited.
+    pub(crate) preamble: Option<PreambleBudget>,
     /// The number of tokens before which no token ends the text where another one may come.
     pub(crate) min_tokens: usize,
     /// `true` if the text is complete as soon as only its end is left.
@@ -89,9 +93,10 @@ pub(crate) fn draft_room(speculation: &Speculation, remaining: usize) -> usize {
 }
 
 impl Outlook {
-    /// Returns the budget of the masks after `ahead` tokens that are not yet drawn.
-    pub(crate) fn budget(&self, ahead: usize) -> Option<usize> {
-        Some(self.budget?.saturating_sub(ahead))
+    /// Returns the number of tokens that the masks may spend after these tokens that are not yet drawn.
+    pub(crate) fn left(&self, ahead: &[u32]) -> Left {
+        let vocabulary = self.grammar.as_ref().map(|(grammar, _)| grammar.vocabulary());
+        Left::after(self.budget, self.preamble.as_ref(), ahead, vocabulary)
     }
 
     /// Returns the state after all drafts; `None` without a grammar.
@@ -155,8 +160,8 @@ impl Outlook {
     pub(crate) fn bounds(&self, drafts: usize) -> Result<Option<Bounds>, EngineError> {
         let depth = self.depth(drafts);
         let goes_on = self.tokens.len() - self.prompt + depth < self.min_tokens;
-        let budget = self.budget(depth);
-        let find = |(grammar, state)| self.finder.bounds(grammar, state, (budget, goes_on));
+        let left = self.left(&tokens_to(&self.drafts, drafts.checked_sub(1)));
+        let find = |(grammar, state)| self.finder.bounds(grammar, state, (left, goes_on));
         self.after(drafts).map(find).transpose()
     }
 
@@ -197,8 +202,8 @@ impl Outlook {
         }
         let state = draft.state;
         self.drafts.push(draft);
-        let ahead = above.len() + 1;
-        let counted = self.grammar.as_ref().zip(state).zip(self.budget(ahead));
+        let left = self.left(&tokens_to(&self.drafts, Some(self.drafts.len() - 1)));
+        let counted = self.grammar.as_ref().zip(state).zip(left.tokens());
         let too_far =
             counted.is_some_and(|(((grammar, _), state), budget)| !grammar.completes_within(state, budget));
         if too_far || self.ends_early && self.only_the_end_is_left(self.drafts.len())? {

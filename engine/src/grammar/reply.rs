@@ -44,7 +44,7 @@ pub(crate) struct Inquired {
     /// The tokens of the accepted drafts.
     pub(crate) path: Vec<u32>,
     /// The first of the drawn tokens whose bounds were steered by the number of tokens left.
-    pub(crate) steered: Option<usize>,
+    pub(crate) steered: Option<(usize, bool)>,
     /// The state of the monitors before the draw, after `read` tokens of the answer.
     pub(crate) joint: Option<ProductState>,
     pub(crate) read: usize,

@@ -237,6 +237,18 @@ pub struct Steered {
     /// `true` if the text ends because the remaining token budget allowed nothing but the end, where the
     /// grammar would have allowed more.
     pub is_ended: bool,
+    /// The effect of [`AnswerLimits::preamble`](super::AnswerLimits::preamble), if it narrowed a choice; a
+    /// token that it excluded counts in `from`, and in nothing else here.
+    pub preamble: Option<SteeredPreamble>,
+}
+
+/// How the limit of a preamble changed an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SteeredPreamble {
+    /// The number of tokens before the first one whose choice was narrowed.
+    pub from: usize,
+    /// The limit.
+    pub max_tokens: usize,
 }
 
 /// The reason why an answer ended.

@@ -144,8 +144,9 @@ pub(crate) struct Ranked {
     pub(crate) drawn: Drawn,
     /// `true` if it ends the text.
     pub(crate) ends: bool,
-    /// `true` if the remaining token budget excluded something here that the grammar allows.
-    pub(crate) is_steered: bool,
+    /// Present if the remaining token budget excluded something here that the grammar allows; `true` if the
+    /// limit of the preamble did.
+    pub(crate) narrowed: Option<bool>,
 }
 
 impl Report {

@@ -1,5 +1,6 @@
 //! The settings that warp the model's distribution, and the seed.
 
+use super::Preamble;
 use lexiform_law::{Contrast, Mirostat};
 
 /// How the model's probabilities are warped before the law sees them. Defaults to greedy decoding.
@@ -92,17 +93,6 @@ pub enum PenaltyScope {
     /// Under the local law, neither is a string where the grammar leaves at most 64 tokens, such as a value
     /// from a list. Requires a grammar.
     JsonText(Option<Preamble>),
-}
-
-/// A free text that may come before an answer in JSON, between two marks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Preamble {
-    /// The mark that begins the text. Its first byte begins no JSON text.
-    pub open: &'static str,
-    /// The mark that ends the text. Its first byte occurs only once in it.
-    pub close: &'static str,
-    /// `true` if the prompt has already begun the text; otherwise it may also be left out.
-    pub is_open: bool,
 }
 
 impl Default for Sampling {

@@ -12,11 +12,11 @@
 //! another thread ([`inquiry`](super::inquiry)).
 
 use crate::error::{EngineError, MonitorProblem};
+use crate::grammar::left::Left;
 use crate::grammar::masks::Finder;
 use crate::request::Watched;
 use crate::request::watched::monitor_error;
 use crate::sequence::Sequence;
-use crate::speculation::draft::path;
 use crate::speculation::row::DraftRow;
 use crate::{Grammar, State};
 use lexiform_law::draft::{Node, NodeId};
@@ -35,7 +35,7 @@ pub(super) struct Asking {
     grammar: Option<Grammar>,
     /// The state after the text and after each draft, and the number of tokens left there, if they are
     /// counted.
-    places: Vec<(Option<State>, Option<usize>)>,
+    places: Vec<(Option<State>, Left)>,
     monitors: Option<Monitors>,
     width: usize,
     /// The number of tokens drawn before this position.
@@ -43,7 +43,7 @@ pub(super) struct Asking {
     at: usize,
     refused: usize,
     rounds: Rounds,
-    steered: Option<usize>,
+    steered: Option<(usize, bool)>,
     failure: Option<EngineError>,
 }
 
@@ -64,12 +64,8 @@ impl Monitors {
 impl Asking {
     /// Returns the queries for this sequence, over rows of `width` tokens.
     pub(super) fn of(sequence: &Sequence, width: usize) -> Self {
-        let budget = |node: Option<NodeId>| {
-            let ahead = path(&sequence.draft.drafts, node).len();
-            Some(sequence.budget()?.saturating_sub(ahead))
-        };
         let drafts = sequence.draft.drafts.iter().enumerate();
-        let after = drafts.map(|(node, draft)| (draft.state, budget(Some(node))));
+        let after = drafts.map(|(node, draft)| (draft.state, sequence.left_after(Some(node))));
         Asking {
             grammar: sequence
                 .request
@@ -77,7 +73,7 @@ impl Asking {
                 .grammar
                 .clone()
                 .filter(|_| sequence.is_asked()),
-            places: [(sequence.grammar.state, budget(None))]
+            places: [(sequence.grammar.state, sequence.left_after(None))]
                 .into_iter()
                 .chain(after)
                 .collect(),
@@ -128,11 +124,12 @@ impl Asking {
         })
     }
 
-    /// Returns the index of the first drawn token that the remaining token budget has steered.
+    /// Returns the index of the first drawn token that the remaining token budget has steered, and whether
+    /// the limit of the preamble did.
     ///
     /// # Errors
     /// Fails if a grammar or monitor had no answer; the drawn tokens are then meaningless.
-    pub(super) fn finish(&mut self) -> Result<Option<usize>, EngineError> {
+    pub(super) fn finish(&mut self) -> Result<Option<(usize, bool)>, EngineError> {
         self.failure.take().map_or(Ok(self.steered), Err)
     }
 
@@ -149,27 +146,29 @@ impl Asking {
     /// Returns `true` if a token is allowed here.
     fn may_come(&mut self, token: u32) -> Result<bool, EngineError> {
         let (state, left) = self.places[self.at];
-        let left = left.map(|left| left.saturating_sub(1));
+        let after = |left: Option<usize>| left.map(|left| left.saturating_sub(1));
         if let Some(grammar) = &self.grammar {
             let next = state.map(|state| grammar.try_step(state, token)).transpose()?;
             let Some(next) = next.flatten() else {
                 return Ok(false);
             };
-            if left.is_some_and(|left| !grammar.completes_within(next, left)) {
-                self.steered.get_or_insert(self.drawn);
+            let here = state.map(|state| left.at(grammar, state)).transpose()?.flatten();
+            if after(here).is_some_and(|left| !grammar.completes_within(next, left)) {
+                self.steered.get_or_insert((self.drawn, left.is_preamble()));
                 return Ok(false);
             }
         }
         match &mut self.monitors {
             Some(monitors) => {
-                let answer = monitors.joint.allows(token, left);
+                let answer = monitors.joint.allows(token, after(left.answer));
                 answer.map_err(|failure| monitors.error(failure))
             }
             None => Ok(true),
         }
     }
 
-    /// Returns the part of a mask that monitors are known to allow at most, if they know without being asked.
+    /// Returns the part of a mask that monitors are known to allow at most, if they know without being
+    /// asked.
     fn known(&mut self, allowed: Allowed<'_>) -> Option<Vec<u32>> {
         let monitors = self.monitors.as_mut()?;
         let mut words = allowed.to_words(self.width).into_owned();
@@ -209,7 +208,7 @@ impl Asking {
             _ => Allowed::All.to_words(self.width).into_owned(),
         };
         if let Some(monitors) = &mut self.monitors {
-            let narrowed = monitors.joint.narrow(&mut words, left);
+            let narrowed = monitors.joint.narrow(&mut words, left.answer);
             narrowed.map_err(|failure| monitors.error(failure))?;
         }
         Ok(words)

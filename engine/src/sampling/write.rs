@@ -118,21 +118,22 @@ impl Writer<'_> {
                 Found::Drawn { .. } => false,
             };
             let narrowing = match is_diverted {
+                _ if bounds.is_preamble => Narrowing::Preamble,
                 _ if bounds.mask.iter().all(|token| self.vocabulary.is_eos(token)) => Narrowing::Ended,
                 true => Narrowing::Diverted,
                 false => Narrowing::Aside,
             };
             sequence.draw.steering.note(first + number, narrowing);
         }
-        if let Some(number) = drawing.steered {
+        if let Some((number, is_preamble)) = drawing.steered {
             let is_end = drawn
                 .get(number)
                 .is_some_and(|drawn| self.vocabulary.is_eos(drawn.token));
             // A token was drawn and refused in its place.
-            let narrowing = if is_end {
-                Narrowing::Ended
-            } else {
-                Narrowing::Diverted
+            let narrowing = match (is_preamble, is_end) {
+                (true, _) => Narrowing::Preamble,
+                (false, true) => Narrowing::Ended,
+                (false, false) => Narrowing::Diverted,
             };
             sequence.draw.steering.note(first + number, narrowing);
         }
@@ -229,9 +230,10 @@ impl Writer<'_> {
                 told: place,
             });
         };
-        if ranked.is_steered {
+        if let Some(is_preamble) = ranked.narrowed {
             let is_last = place + 1 >= sequence.request.limits.max_tokens;
             let narrowing = match step {
+                _ if is_preamble => Narrowing::Preamble,
                 Step::End(_) if is_last => Narrowing::Ended,
                 _ => Narrowing::Aside,
             };

@@ -203,6 +203,7 @@ impl Sequence {
             prompt: self.request.prompt.tokens.len(),
             remaining: self.remaining(),
             budget: self.budget(),
+            preamble: self.grammar.preamble.clone(),
             min_tokens: self.request.limits.min_tokens,
             ends_early: self.ends_early()
                 && given.is_empty()

@@ -48,10 +48,10 @@ impl Sequence {
             accepted: self.draft.accepted,
             accepted_predictions: self.draft.accepted_predictions,
             rejected_predictions: self.draft.predictions - self.draft.accepted_predictions,
-            steered: self
-                .draw
-                .steering
-                .told(self.text_tokens(), self.request.limits.max_tokens),
+            steered: self.draw.steering.told(
+                self.text_tokens(),
+                (self.request.limits.max_tokens, self.request.limits.preamble),
+            ),
             times: self.report.moments.times(),
             attempts: self.draw.walk.failed_attempts() as usize + 1,
             diagnostics: self.draw.walk.moves().map(|(steps, moves)| Diagnostics::Chain {

@@ -12,7 +12,7 @@ use crate::grammar::drafters;
 use crate::grammar::masks::Bounds;
 use crate::grammar::reply::GrammarTask;
 use crate::request::driver::{Latest, Ranked, Weight};
-use crate::request::{Request, law};
+use crate::request::{PreambleBudget, Request, law};
 use crate::speculation::draft::Draft;
 use crate::speculation::policy::Record;
 use crate::speculation::store::Store;
@@ -71,6 +71,8 @@ pub(crate) struct GrammarState {
     pub(crate) cooldown: u8,
     /// The fewest tokens that complete the text, if requested when the grammar read it.
     pub(crate) distance: Option<usize>,
+    /// The tokens that are left for the preamble after the text, if they are limited.
+    pub(crate) preamble: Option<PreambleBudget>,
 }
 
 impl GrammarState {
@@ -83,6 +85,7 @@ impl GrammarState {
             masks: None,
             cooldown: 0,
             distance: None,
+            preamble: request.limits.preamble.map(PreambleBudget::new),
         }
     }
 
@@ -92,6 +95,7 @@ impl GrammarState {
             is_due: true,
             grammar_task: None,
             masks: None,
+            preamble: self.preamble.clone(),
             ..*self
         }
     }

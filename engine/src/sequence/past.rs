@@ -9,7 +9,7 @@
 //! A row outside of strings has no history. A row inside a string has those tokens of the history that were
 //! written inside of one, without those that would leave the string if they came next.
 
-use crate::request::{PenaltyScope, Preamble, Request, law};
+use crate::request::{PenaltyScope, Preamble, PreambleReader, Request, law};
 use crate::speculation::class::{JsonReader, StateClass};
 use lexiform::vocab::Vocabulary;
 use lexiform_law::{Allowed, History, Warper};
@@ -71,8 +71,8 @@ enum TextPlace {
     Healed(usize, Option<Preamble>),
     /// Nothing but white space was read: a preamble may begin.
     Start(Preamble),
-    /// In the preamble, of whose closing mark so many bytes were read.
-    Preamble(Preamble, usize),
+    /// In the preamble.
+    Preamble(Preamble, PreambleReader),
     /// In the JSON text.
     Json(JsonReader),
 }
@@ -82,7 +82,9 @@ impl TextPlace {
         match (healed, preamble) {
             (1.., _) => TextPlace::Healed(healed, preamble),
             (_, None) => TextPlace::Json(JsonReader::default()),
-            (_, Some(preamble)) if preamble.is_open => TextPlace::Preamble(preamble, 0),
+            (_, Some(preamble)) if preamble.is_open => {
+                TextPlace::Preamble(preamble, PreambleReader::new(&preamble))
+            }
             (_, Some(preamble)) => TextPlace::Start(preamble),
         }
     }
@@ -114,21 +116,20 @@ impl TextPlace {
             TextPlace::Start(_) if byte.is_ascii_whitespace() => {}
             // A JSON text never begins with the first byte of a mark.
             TextPlace::Start(preamble) if preamble.open.as_bytes().first() == Some(&byte) => {
-                *self = TextPlace::Preamble(*preamble, 0);
+                let begun = Preamble {
+                    is_open: true,
+                    ..*preamble
+                };
+                *self = TextPlace::Preamble(begun, PreambleReader::new(&begun));
             }
             TextPlace::Start(_) => {
                 let mut reader = JsonReader::default();
                 reader.read(byte);
                 *self = TextPlace::Json(reader);
             }
-            TextPlace::Preamble(preamble, read) => {
-                let close = preamble.close.as_bytes();
-                *read = match close.get(*read) == Some(&byte) {
-                    true => *read + 1,
-                    // The first byte of a mark occurs nowhere else in it.
-                    false => usize::from(close.first() == Some(&byte)),
-                };
-                if *read == close.len() {
+            TextPlace::Preamble(preamble, reader) => {
+                reader.read(preamble, byte);
+                if !reader.is_inside() {
                     *self = TextPlace::Json(JsonReader::default());
                 }
             }
@@ -224,7 +225,7 @@ mod tests {
 
     const THOUGHT: Preamble = Preamble {
         open: "<think>",
-        close: "</think>",
+        close: &["</think>"],
         is_open: false,
     };
 

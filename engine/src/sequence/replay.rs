@@ -69,6 +69,7 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::Replay;
+    use crate::grammar::left::Left;
     use crate::grammar::masks::Finder;
     use lexiform::vocab::{TokenKind, Vocabulary};
     use std::sync::Arc;
@@ -79,7 +80,7 @@ mod tests {
         let source = lexiform::Source::Regex("a*");
         let (grammar, _) = lexiform::compile(source, &vocabulary, &lexiform::Options::default()).unwrap();
         let bounds = Finder::default()
-            .bounds(&grammar, grammar.start(), (None, false))
+            .bounds(&grammar, grammar.start(), (Left::default(), false))
             .unwrap();
         let at = (grammar.start(), &bounds);
         let mut replay = Replay::default();

@@ -1,7 +1,7 @@
 //! The effect of the remaining token budget on an answer: from where on, whether it changed the text, and
-//! whether it ended it.
+//! whether it ended it; and the effect of the limit of its preamble.
 
-use crate::request::Steered;
+use crate::request::{PreambleLimit, Steered, SteeredPreamble};
 
 /// How the remaining token budget narrowed the choice at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub(crate) enum Narrowing {
     Diverted,
     /// All tokens that the grammar allows except the end were excluded.
     Ended,
+    /// A token was excluded after which the text before the answer would be too long.
+    Preamble,
 }
 
 /// The effect of the remaining token budget on a text so far.
@@ -23,6 +25,8 @@ pub(crate) struct Steering {
     diverted: Option<usize>,
     /// The index at which the text had to end.
     ended: Option<usize>,
+    /// The index of the first token whose choice the limit of the preamble narrowed.
+    preamble: Option<usize>,
 }
 
 impl Steering {
@@ -33,23 +37,39 @@ impl Steering {
             Narrowing::Aside => {}
             Narrowing::Diverted => _ = self.diverted.get_or_insert(number),
             Narrowing::Ended => self.ended = Some(number),
+            Narrowing::Preamble => _ = self.preamble.get_or_insert(number),
         }
     }
 
     /// Discards the records of all tokens but the first `to`.
     pub(crate) fn truncate(&mut self, to: usize) {
-        for place in [&mut self.from, &mut self.diverted, &mut self.ended] {
+        let places = [
+            &mut self.from,
+            &mut self.diverted,
+            &mut self.ended,
+            &mut self.preamble,
+        ];
+        for place in places {
             *place = place.filter(|&number| number < to);
         }
     }
 
-    /// Returns the report for a text of `tokens` tokens without its end, whose limit was `max_tokens`.
-    pub(crate) fn told(&self, tokens: usize, max_tokens: usize) -> Option<Steered> {
+    /// Returns the report for a text of `tokens` tokens without its end, with these limits on all tokens and
+    /// on those of its preamble.
+    pub(crate) fn told(
+        &self,
+        tokens: usize,
+        (max_tokens, preamble): (usize, Option<PreambleLimit>),
+    ) -> Option<Steered> {
         self.from.map(|from| Steered {
             from: Some(from).filter(|&from| from < tokens),
             max_tokens,
             is_diverted: self.diverted.is_some(),
             is_ended: self.ended.is_some(),
+            preamble: self.preamble.zip(preamble).map(|(from, limit)| SteeredPreamble {
+                from,
+                max_tokens: limit.max_tokens,
+            }),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The tries of the global law's attempts, kept for the next request of the same kind.
 //!
-//! A trie belongs to one owner, salt, prompt, warping, grammar and maximum length (and to the one model of
+//! A trie belongs to one owner, salt, prompt, warping, grammar and maximum lengths (and to the one model of
 //! this engine). Requests that agree in all of them and enable sharing
 //! ([`Law::Global`](lexiform_law::Law::Global)) share it, whatever their seeds: later ones need fewer
 //! attempts. Another owner's requests do not: the number of attempts would tell what the owner has asked.
@@ -10,7 +10,7 @@
 use crate::Grammar;
 use crate::fairness::pool::Owner;
 use crate::request::law;
-use crate::request::{Request, Sampling};
+use crate::request::{PreambleLimit, Request, Sampling};
 use lexiform::vocab::Vocabulary;
 use lexiform_law::Trie;
 use std::collections::VecDeque;
@@ -29,11 +29,13 @@ struct Key {
     sampling: Sampling,
     grammar: Grammar,
     max_tokens: usize,
+    preamble: Option<PreambleLimit>,
 }
 
 impl Key {
     fn fits(&self, request: &Request, grammar: &Grammar) -> bool {
         self.max_tokens == request.limits.max_tokens
+            && self.preamble == request.limits.preamble
             && self.owner == request.limits.owner
             && self.salt == request.prompt.cache_salt
             && self.prompt == request.prompt.tokens
@@ -77,6 +79,7 @@ impl Tries {
                     sampling: seedless(&request.sampling),
                     grammar: grammar.clone(),
                     max_tokens: request.limits.max_tokens,
+                    preamble: request.limits.preamble,
                 };
                 (key, new(request, vocabulary))
             });

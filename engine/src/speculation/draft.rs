@@ -152,6 +152,12 @@ fn learned(origin: draft::Origin) -> &'static str {
     }
 }
 
+/// Returns the tokens of the path to a draft.
+pub(crate) fn tokens_to(drafts: &[Draft], node: Option<NodeId>) -> Vec<u32> {
+    let path = path(drafts, node).into_iter();
+    path.map(|node| drafts[node].token).collect()
+}
+
 /// Returns the path to a draft from the text, the first draft first; empty for the text itself.
 pub(crate) fn path(drafts: &[Draft], node: Option<NodeId>) -> Vec<NodeId> {
     let mut path: Vec<NodeId> = std::iter::successors(node, |&node| drafts[node].parent).collect();

@@ -39,6 +39,7 @@ fn narrowed(grammar: &Grammar, heard: &Heard, max_tokens: usize) -> Option<Steer
                 max_tokens,
                 is_diverted: false,
                 is_ended: false,
+                preamble: None,
             });
             let row = wordy_script(&[letters("go "), tokens[..number].to_vec()].concat());
             let likeliest = allowed
@@ -97,6 +98,7 @@ fn an_end_that_only_the_tokens_left_force_is_steered() {
         max_tokens: 3,
         is_diverted: false,
         is_ended: true,
+        preamble: None,
     };
     assert_eq!(generate("a*", 3), Some(ended));
     assert_eq!(generate("a{3}", 3), None);

@@ -58,6 +58,7 @@ mod planned_overlap;
 mod planned_skips;
 mod policies;
 mod populations;
+mod preambles;
 mod priorities;
 #[path = "../../../kernels/tests/kernels/processor.rs"]
 #[allow(dead_code, reason = "the tests of the kernels by themselves use the rest")]

@@ -17,8 +17,8 @@ pub mod grown;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lexiform_engine::{Event, Grammar, Request, Times};
-use lexiform_syntax::answer::{AnswerPlace, AnswerReader};
+use lexiform_engine::{Event, Grammar, PreambleTokens, Request, Times};
+use lexiform_syntax::answer::AnswerReader;
 
 use serde_json::Value;
 
@@ -45,7 +45,8 @@ struct Growing {
     sample: SampleState,
     reader: AnswerReader,
     since: PendingTokens,
-    thought_tokens: usize,
+    /// The count of the tokens of the thought, if there may be one.
+    thought: Option<PreambleTokens>,
     ended: Option<Ended>,
     place: Place,
     /// The parts so far, if they are to be checked at the end.
@@ -114,7 +115,7 @@ impl AnswerBuilder {
             sample: SampleState::new(&generation.stop, extras_of(index)),
             reader: reading.reader(),
             since: PendingTokens::default(),
-            thought_tokens: 0,
+            thought: reading.preamble().map(PreambleTokens::new),
             ended: None,
             place: Choice::place(choice.as_ref(), index),
             parts: Vec::new(),
@@ -333,9 +334,11 @@ impl AnswerBuilder {
             return Ok(Vec::new());
         };
         let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
-        if let Event::Token { origin, .. } = &event {
+        if let Event::Token { origin, token, .. } = &event {
             self.served.metrics().token(*origin);
-            growing.thought_tokens += usize::from(growing.reader.place() == AnswerPlace::Reasoning);
+            if let Some(thought) = &mut growing.thought {
+                thought.read(self.served.vocabulary().bytes(*token));
+            }
         }
         if let Event::Failed(error) = &event
             && error.found_others()
@@ -489,7 +492,7 @@ impl AnswerBuilder {
             let written = growing.ended.map(|ended| ended.completion_tokens);
             usage.completion_tokens += written.unwrap_or_else(|| growing.sample.tokens());
             let details = &mut usage.completion_tokens_details;
-            details.reasoning_tokens += growing.thought_tokens;
+            details.reasoning_tokens += growing.thought.as_ref().map_or(0, PreambleTokens::count);
             if let Some((accepted, rejected)) = growing.ended.map(|ended| ended.predictions) {
                 details.accepted_prediction_tokens += accepted;
                 details.rejected_prediction_tokens += rejected;

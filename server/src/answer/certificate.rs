@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::answer::parts::Part;
 use crate::grammars::inspect;
-use crate::grammars::language::{Language, Thought};
+use crate::grammars::language::Language;
 use crate::grammars::store::Compiled;
 use crate::model::served::ServedModel;
 use crate::operate::digest::sha256;
@@ -61,10 +61,10 @@ impl Certifier {
     /// Creates the certifier for answers of this model in this language, which was compiled to `compiled`.
     pub fn new(language: &Language, compiled: &Compiled, served: &ServedModel) -> Self {
         let grammar = &compiled.grammar;
-        let alone = language.calls.is_none() && language.thought == Thought::None;
+        let alone = language.calls.is_none() && language.thought.is_absent();
         let content = language.content.as_ref();
         let tools = language.calls.iter().flat_map(|calls| {
-            let bare = calls.mode == Mode::Bare && language.thought == Thought::None;
+            let bare = calls.mode == Mode::Bare && language.thought.is_absent();
             calls.tools.iter().map(move |tool| (bare, tool))
         });
         Self {

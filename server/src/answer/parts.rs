@@ -9,10 +9,12 @@ pub mod judged;
 
 use std::sync::Arc;
 
-use lexiform_syntax::answer::{self, AnswerFormat, AnswerPlace, AnswerReader, THINK};
+use lexiform_engine::Preamble;
+use lexiform_syntax::answer::{self, AnswerFormat, AnswerPlace, AnswerReader};
 
 use crate::grammars::language::Language;
 use crate::grammars::store::Compiled;
+use crate::grammars::thought::Thought;
 use crate::wire::tools::{Calls, Input};
 
 pub use lexiform_syntax::answer::Part;
@@ -35,6 +37,8 @@ pub enum Cut {
 pub struct OutputFormat {
     /// What the reader knows.
     answer: Arc<AnswerFormat>,
+    /// How a thought may begin an answer.
+    thought: Thought,
     /// The calls that answers may contain.
     pub calls: Option<Calls>,
     /// `true` if the text outside calls and tags is free.
@@ -48,8 +52,13 @@ impl OutputFormat {
     pub fn of(language: &Language, compiled: Option<&Compiled>) -> Self {
         let calls = language.calls.clone();
         let answer = AnswerFormat {
-            thought: language.thought,
-            sections: THINK,
+            thought: match language.thought {
+                Thought::None | Thought::Refused => answer::Thought::None,
+                Thought::Possible | Thought::Required => answer::Thought::Possible,
+                Thought::Begun | Thought::Skipped => answer::Thought::Begun,
+            },
+            marks: language.marks_of_thought(),
+            sections: &[],
             frames: language.frames(),
             mode: calls.as_ref().map(|calls| calls.mode).unwrap_or_default(),
             tools: calls.as_ref().map(Calls::names).unwrap_or_default(),
@@ -61,6 +70,7 @@ impl OutputFormat {
         };
         Self {
             answer: Arc::new(answer),
+            thought: language.thought,
             calls,
             has_free_text: language.has_free_text(),
             begun: String::new(),
@@ -77,9 +87,14 @@ impl OutputFormat {
         reader
     }
 
+    /// Returns the thought as text before an answer; `None` if no answer has one.
+    pub fn preamble(&self) -> Option<Preamble> {
+        self.thought.preamble(self.answer.marks)
+    }
+
     /// Returns `true` if all of an answer is content.
     fn is_content_alone(&self) -> bool {
-        self.answer.thought == answer::Thought::None && self.calls.is_none()
+        self.thought.is_absent() && self.calls.is_none()
     }
 
     /// Returns `true` if text of an answer that ends in this place is free and was cut by the shortage of

@@ -17,7 +17,8 @@ use crate::wire::chat::TokenDetails;
 use crate::wire::error::ApiError;
 use crate::wire::generation::{LogprobsMode, Stop};
 use crate::wire::response::{
-    self, Budget, Confidence, ParticleText, Sample, TokenDetail, TokenLogprob, TopLogprob, finite,
+    self, Budget, Confidence, ParticleText, ReasoningBudget, Sample, TokenDetail, TokenLogprob, TopLogprob,
+    finite,
 };
 
 /// The reports that a request asks for besides the text.
@@ -377,6 +378,10 @@ fn budget(steered: Steered) -> Budget {
         steered: true,
         from_token: steered.from,
         max_tokens: steered.max_tokens,
+        reasoning: steered.preamble.map(|preamble| ReasoningBudget {
+            from_token: preamble.from,
+            max_reasoning_tokens: preamble.max_tokens,
+        }),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   answer   ::= thought? ( content | text calls | calls )
-//!   thought  ::= "<think>" … "</think>"                              only for models that have these tokens
+//!   thought  ::= "<think>" … "</think>"                              the marks of the model, if it has their tokens
+//!              | "<think>" …                                         before calls, in formats whose models leave it open
 //!   calls    ::= call ("\n" call)*                                   one call alone, if they may not be parallel
 //!   call     ::= "<tool_call>\n" {"name": "f", "arguments": ARGUMENTS} "\n</tool_call>"
 //!              | "<tool_call>\n" {"name": "sql"} "\n" INPUT          the input of a custom tool ends the answer
@@ -18,25 +19,22 @@
 use lexiform::error::{CompileError, Problem, ProblemKind};
 use lexiform::schema::ArgumentStyle;
 use lexiform_syntax::answer::{FRAME_MARKS, FRAMES, Frame};
+use lexiform_syntax::tags::ThoughtMarks;
 use sha2::{Digest as _, Sha256};
 
+use crate::grammars::thought::Thought;
 use crate::grammars::tool_format::ToolFormat;
 use crate::operate::metrics::GrammarKind;
 use crate::wire::constraint::{Constraint, Form, Source};
 use crate::wire::tools::{Calls, Mode};
-
-pub use lexiform_syntax::answer::Thought;
-
-/// The mark that opens a thought.
-pub const THINK: &str = "<think>";
-/// The mark that closes a thought.
-pub const END_THINK: &str = "</think>";
 
 /// The language of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Language {
     /// The thought at the beginning.
     pub thought: Thought,
+    /// The marks of the thought.
+    pub marks: ThoughtMarks,
     /// The constraint on the text; without it, the text is free.
     pub content: Option<Constraint>,
     /// The calls that an answer may contain.
@@ -99,8 +97,9 @@ fn ends_freely(form: &Form) -> bool {
 
 /// Returns `true` if this is the name of a token that marks a part of an answer.
 pub fn is_mark(name: &[u8]) -> bool {
-    let marks = [THINK, END_THINK].into_iter().chain(FRAME_MARKS);
-    marks.into_iter().any(|mark| mark.as_bytes() == name)
+    let ThoughtMarks { open, ends } = ThoughtMarks::default();
+    let mut marks = [open].into_iter().chain(ends.iter().copied()).chain(FRAME_MARKS);
+    marks.any(|mark| mark.as_bytes() == name)
 }
 
 impl Language {
@@ -132,7 +131,16 @@ impl Language {
         }
     }
 
-    /// Returns `true` if the language contains every text, so that no grammar is needed.
+    /// Returns the marks of its thought: with that of a call only if it has calls in the frame of the format.
+    pub fn marks_of_thought(&self) -> ThoughtMarks {
+        match &self.calls {
+            Some(calls) if calls.mode != Mode::Bare && self.tool_format != ToolFormat::Any => self.marks,
+            _ => self.marks.without_calls(),
+        }
+    }
+
+    /// Returns `true` if it constrains nothing behind its thought, so that the model may write it without a
+    /// grammar, unless the thought is [imposed](Thought::is_imposed) or limited.
     pub fn is_free(&self) -> bool {
         self.content.is_none() && self.calls.is_none() && self.prefix.is_empty()
     }
@@ -156,6 +164,9 @@ impl Language {
             shape,
             self.content.is_some()
         ));
+        if !self.thought.is_absent() && self.marks != ThoughtMarks::default() {
+            hash.update(format!("{:?}\0", self.marks));
+        }
         for tool in calls.iter().flat_map(|calls| &calls.tools) {
             hash.update(format!("{:?}\0{}\0", tool.name, tool.is_custom()));
         }

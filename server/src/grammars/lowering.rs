@@ -12,7 +12,8 @@ use lexiform::vocab::Vocabulary;
 use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform_syntax::{notation, regex, schema, tags};
 
-use super::language::{END_THINK, Finding, Language, Rejected, THINK, Thought};
+use super::language::{Finding, Language, Rejected};
+use super::thought::Thought;
 use crate::wire::constraint::{Constraint, Form, KeyOrder, Source, Whitespace};
 use crate::wire::tools::{Input, Mode};
 
@@ -32,8 +33,8 @@ pub fn lower_answer(
         constraints: language.constraints().collect(),
         findings: Vec::new(),
     };
-    let answer = writer.answer(language)?;
-    let whole = writer.thought(language.thought, answer);
+    let (answer, calls) = writer.answer(language)?;
+    let whole = writer.thought(language, answer, calls);
     // The rule has no name: clients never wrote it, so no message and no place may name it.
     let start = writer.builder.declare("");
     writer.builder.define(start, whole);
@@ -150,40 +151,71 @@ struct GrammarWriter<'a> {
 }
 
 impl GrammarWriter<'_> {
-    fn answer(&mut self, language: &Language) -> Result<ExprId, Rejected> {
+    /// Returns an answer without its thought, and the calls in it that come directly after a thought.
+    fn answer(&mut self, language: &Language) -> Result<(ExprId, ExprId), Rejected> {
+        let never = self.builder.never();
         let Some(calls) = &language.calls else {
-            return match &language.content {
-                Some(content) => self.constraint(content),
-                None => Ok(self.builder.import(tags::anything(self.vocabulary))),
+            let answer = match &language.content {
+                Some(content) => self.constraint(content)?,
+                None => self.anything(language),
             };
+            return Ok((answer, never));
         };
         match (calls.mode, &language.content) {
-            (Mode::Bare, _) => self.only_input(calls),
-            (Mode::Required, _) => self.calls(calls, language.frames()),
+            (Mode::Bare, _) => Ok((self.only_input(calls)?, never)),
+            (Mode::Required, _) => {
+                let called = self.calls(calls, language.frames())?;
+                Ok((called, called))
+            }
             (Mode::Auto, Some(content)) => {
                 let content = self.constraint(content)?;
                 let called = self.calls(calls, language.frames())?;
-                Ok(self.builder.choice(vec![content, called]))
+                Ok((self.builder.choice(vec![content, called]), called))
             }
-            (Mode::Auto, None) => self.text_or_calls(calls, language.frames()),
+            (Mode::Auto, None) => {
+                let without = (language.thought != Thought::None).then_some(language.marks.open);
+                self.text_or_calls(calls, language.frames(), without)
+            }
         }
     }
 
-    fn thought(&mut self, thought: Thought, answer: ExprId) -> ExprId {
-        if thought == Thought::None {
+    /// Returns any text; without the mark of a thought, so that no text has two readings, or if the request
+    /// asks for no thought.
+    fn anything(&mut self, language: &Language) -> ExprId {
+        let without = (language.thought != Thought::None).then_some(language.marks.open);
+        self.builder
+            .import(tags::anything_without(self.vocabulary, without, self.limits))
+    }
+
+    /// Returns the answer with its thought. A thought ends with its own mark, or where calls begin whose mark
+    /// ends it.
+    fn thought(&mut self, language: &Language, answer: ExprId, calls: ExprId) -> ExprId {
+        if language.thought.is_absent() {
             return answer;
         }
-        let inside = self.text_without(END_THINK);
-        let end = self.mark(END_THINK);
+        let close = self.builder.marked(language.marks.close());
         let line = self.builder.bytes("\n");
         let lines = self.builder.repeat(line, 0, Some(2));
-        let rest = self.builder.seq(vec![inside, end, lines, answer]);
-        if thought == Thought::Begun {
+        let closed = self.builder.seq(vec![close, lines, answer]);
+        if language.thought == Thought::Skipped {
+            return closed;
+        }
+        let ends = language.marks_of_thought().ends;
+        let rest = match ends.len() {
+            0 | 1 => closed,
+            _ => self.builder.choice(vec![closed, calls]),
+        };
+        let inside = self.free(ends);
+        let rest = self.builder.seq(vec![inside, rest]);
+        if language.thought == Thought::Begun {
             return rest;
         }
-        let open = self.mark(THINK);
+        let open = self.builder.marked(language.marks.open);
         let thinking = self.builder.seq(vec![open, rest]);
-        self.builder.choice(vec![answer, thinking])
+        match language.thought {
+            Thought::Required => thinking,
+            _ => self.builder.choice(vec![answer, thinking]),
+        }
     }
 
     fn input(&mut self, input: &Input) -> Result<ExprId, Rejected> {
@@ -206,21 +238,8 @@ impl GrammarWriter<'_> {
         Ok(self.builder.import(cfg))
     }
 
-    /// Returns a mark: the token of this name if the model has one that text cannot produce, or else its
-    /// text.
-    fn mark(&mut self, mark: &str) -> ExprId {
-        match self.vocabulary.special(mark) {
-            Some(_) => self.builder.special(mark),
-            None => self.builder.bytes(mark),
-        }
-    }
-
     fn any_text(&mut self) -> ExprId {
         self.free(&[])
-    }
-
-    fn text_without(&mut self, mark: &str) -> ExprId {
-        self.free(&[mark])
     }
 
     fn free(&mut self, without: &[&str]) -> ExprId {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use lexiform::vocab::{Tokenizer, Vocabulary, VocabularyError};
 use lexiform_chat::ChatTemplate;
 use lexiform_engine::{Assistant, Engine, EngineConfig, Model, OwnTokens, Tokenise, WeightFormat};
+use lexiform_syntax::tags::ThoughtMarks;
 
-use crate::grammars::language::{END_THINK, THINK};
 use crate::grammars::store::{GrammarStore, Shelf};
+use crate::grammars::thought;
 use crate::grammars::tool_format::{ToolFormat, ToolFormatChoice};
 use crate::model::limits::RequestLimits;
 use crate::model::text::{ModelText, StartError};
@@ -50,6 +51,15 @@ fn tool_format(choice: ToolFormatChoice, text: &ModelText) -> ToolFormat {
     choice.with_template(text.template.as_ref().map(ChatTemplate::source))
 }
 
+/// Returns the marks of thoughts of a model.
+fn thought_marks(format: ToolFormat, text: &ModelText, vocabulary: &Vocabulary) -> Option<ThoughtMarks> {
+    thought::marks(
+        format,
+        text.template.as_ref().map(ChatTemplate::source),
+        vocabulary,
+    )
+}
+
 /// A model with everything that a request needs of it.
 pub struct ServedModel {
     name: String,
@@ -64,6 +74,7 @@ pub struct ServedModel {
     weights: WeightFormat,
     weight_bytes: u64,
     tool_format: ToolFormat,
+    thought_marks: Option<ThoughtMarks>,
     fingerprint: String,
 }
 
@@ -104,6 +115,7 @@ impl ServedModel {
         let engine = Engine::start_with_tokeniser(model, draft, vocabulary, cutter, config)?;
         let metrics = Arc::new(Metrics::new(&name));
         let tool_format = tool_format(ToolFormatChoice::Auto, &text);
+        let thought_marks = thought_marks(tool_format, &text, grammars.vocabulary());
         Ok(Self {
             name,
             created: crate::operate::random::now(),
@@ -117,6 +129,7 @@ impl ServedModel {
             weights: WeightFormat::Stored,
             weight_bytes: 0,
             tool_format,
+            thought_marks,
             fingerprint: FINGERPRINT.to_owned(),
         })
     }
@@ -167,13 +180,9 @@ impl ServedModel {
         &self.metrics
     }
 
-    /// Returns `true` if the model has tokens for a thought before its answer.
-    pub fn thinks(&self) -> bool {
-        [THINK, END_THINK].iter().all(|mark| {
-            let vocabulary = self.vocabulary();
-            let text = vocabulary.token_of(mark.as_bytes());
-            text.or_else(|| vocabulary.special(mark)).is_some()
-        })
+    /// Returns the marks of a thought before an answer; `None` if the model has no tokens for them.
+    pub fn thought_marks(&self) -> Option<ThoughtMarks> {
+        self.thought_marks
     }
 
     /// Sets the limits of requests.
@@ -196,11 +205,16 @@ impl ServedModel {
         &self.callbacks
     }
 
-    /// Sets the format of calls of tools; without this, it is the one that the chat template shows.
+    /// Sets the format of calls of tools, and of thoughts; without this, it is the one that the chat template
+    /// shows.
     #[must_use]
     pub fn with_tool_format(self, choice: ToolFormatChoice) -> Self {
         let tool_format = tool_format(choice, &self.text);
-        Self { tool_format, ..self }
+        Self {
+            thought_marks: thought_marks(tool_format, &self.text, self.vocabulary()),
+            tool_format,
+            ..self
+        }
     }
 
     /// Returns the format of calls of tools.

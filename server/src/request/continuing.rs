@@ -2,7 +2,6 @@
 
 use lexiform_engine::{Grammar, Request};
 
-use crate::grammars::language::{END_THINK, THINK};
 use crate::model::served::ServedModel;
 use crate::wire::chat::ChatRequest;
 use crate::wire::error::ApiError;
@@ -30,8 +29,9 @@ impl Begun {
             text: message.content.clone().unwrap_or_default(),
             param: format!("messages[{place}].content"),
         };
-        let mut marks = [THINK, END_THINK].into_iter();
-        match marks.find(|mark| served.thinks() && begun.text.contains(mark)) {
+        let marks = served.thought_marks().into_iter();
+        let mut marks = marks.flat_map(|marks| [marks.open, marks.close()]);
+        match marks.find(|mark| begun.text.contains(mark)) {
             Some(mark) => Err(begun.refused(&format!("{mark}: a thought cannot be continued"))),
             None => Ok(Some(begun)),
         }

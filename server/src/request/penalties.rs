@@ -4,9 +4,9 @@
 //! its nature. So where the whole answer is JSON, penalties concern its free text alone, unless the request
 //! asks for all tokens.
 
-use lexiform_engine::{PenaltyScope, Preamble};
+use lexiform_engine::PenaltyScope;
 
-use crate::grammars::language::{END_THINK, Language, THINK, Thought};
+use crate::grammars::language::Language;
 use crate::wire::constraint::Source;
 use crate::wire::error::ApiError;
 use crate::wire::generation::{self as wire, Generation};
@@ -31,13 +31,8 @@ pub fn scope(generation: &Generation, language: &Language) -> Result<PenaltyScop
     if !spares {
         return Ok(PenaltyScope::All);
     }
-    let preamble = Preamble {
-        open: THINK,
-        close: END_THINK,
-        is_open: language.thought == Thought::Begun,
-    };
-    let may_think = language.thought != Thought::None;
-    Ok(PenaltyScope::JsonText(may_think.then_some(preamble)))
+    let preamble = language.thought.preamble(language.marks_of_thought());
+    Ok(PenaltyScope::JsonText(preamble))
 }
 
 /// Returns `true` if an answer is a JSON text and nothing else, apart from a thought.

@@ -1,24 +1,24 @@
 //! From a checked request to the input of the engine: tokens, a compiled grammar, sampling.
 //!
-//! All of this is CPU-bound work (parsing, compiling, rendering, tokenizing), so it runs on a thread that may
-//! block, never on one that serves connections.
+//! All of this is CPU-bound work (parsing, compiling, rendering, tokenizing), so it runs on a thread that
+//! may block, never on one that serves connections.
 
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
 use lexiform::vocab::TokenKind;
 use lexiform_chat::{ChatTemplate, Conversation, Ending, TemplateError};
-use lexiform_engine::{OnBudget, Request};
+use lexiform_engine::{OnBudget, Request, Task};
 use serde_json::Value;
 
 use crate::grammars::enforcement;
 use crate::grammars::interest::Interest;
-use crate::grammars::language::{END_THINK, Language, THINK, Thought};
+use crate::grammars::language::Language;
 use crate::grammars::store::Compiled;
 use crate::grammars::tool_format::ToolFormat;
 use crate::model::served::ServedModel;
 use crate::operate::random;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
-use crate::request::{permission, told};
+use crate::request::{permission, thoughts, told};
 use crate::wire::chat::{ChatRequest, Message};
 use crate::wire::completion::Prompt;
 use crate::wire::constraint::Constraint;
@@ -59,11 +59,10 @@ pub fn of_chat(
         .map(|calls| framed(calls, template, served.tool_format()))
         .unzip();
     let mut language = Language {
-        thought: Thought::None,
         content: request.generation.constraint.clone(),
         calls,
         tool_format: tool_format.unwrap_or_default(),
-        prefix: Vec::new(),
+        ..Language::default()
     };
     let told = told::of(template, request, &language);
     let messages = told.within(&request.messages);
@@ -82,10 +81,7 @@ pub fn of_chat(
         now: random::now(),
     };
     let prompt = template.render(&conversation).map_err(|error| refused(&error))?;
-    // A message that is continued has no thought before it that is still to be written.
-    if !request.continues {
-        language.thought = thought(served, prompt.ending());
-    }
+    thoughts::begin(served, request, prompt.ending(), &mut language)?;
     cutting.prompt(&prompt)?;
     let tokens = cutting.tokens();
     let prompt = Some(prompt);
@@ -116,8 +112,8 @@ pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> R
 
 /// Decides whether required calls are written in a frame, and in which format. A model that was trained to
 /// call tools writes the frame of a call, even if the call is required; if it was also trained to obey
-/// schemas, a required call is instead an answer under the tool's schema. The formats of models have no place
-/// for the input of custom tools.
+/// schemas, a required call is instead an answer under the tool's schema. The formats of models have no
+/// place for the input of custom tools.
 fn framed(mut calls: Calls, template: &ChatTemplate, format: ToolFormat) -> (Calls, ToolFormat) {
     let format = match calls.tools.iter().any(Callable::is_custom) {
         true => ToolFormat::Any,
@@ -144,22 +140,6 @@ fn framed(mut calls: Calls, template: &ChatTemplate, format: ToolFormat) -> (Cal
         }
     }
     (calls, format)
-}
-
-/// Determines whether the answer begins with a thought: the end of the prompt, as far as the template wrote
-/// it, may have opened one, or opened and closed it.
-fn thought(served: &ServedModel, ending: &str) -> Thought {
-    if !served.thinks() {
-        return Thought::None;
-    }
-    let end = ending.trim_end();
-    if end.ends_with(THINK) {
-        Thought::Begun
-    } else if end.ends_with(END_THINK) {
-        Thought::None
-    } else {
-        Thought::Possible
-    }
 }
 
 /// Replaces the identity of a registered constraint by the constraint.
@@ -252,25 +232,31 @@ pub fn compiled(
     Err(ApiError::constraints(&all.collect::<Vec<_>>()))
 }
 
-/// Lets these requests obey the grammar of free text if they have to go on after its end: without masks a
-/// model may end a text anywhere. They are cut after `max_tokens`, as free text is.
+/// Lets these requests obey the grammar of free text if they have to go on after its end, or if their
+/// thoughts are imposed or limited: without masks a model may end a text anywhere, and think as it likes.
+/// They are cut after `max_tokens`, as free text is.
 ///
 /// # Errors
 /// Fails if the interest was lost.
 pub fn keep_going(
     served: &ServedModel,
     language: &Language,
-    requests: &mut [Request],
+    (requests, thought_tokens): (&mut [Request], Option<usize>),
     interest: &Interest,
 ) -> Result<(), ApiError> {
-    let needs = |request: &Request| request.limits.min_tokens > 0 && request.constraints.grammar.is_none();
+    let thinks = thoughts::needs_grammar(language, thought_tokens);
+    let needs = |request: &Request| {
+        (request.limits.min_tokens > 0 || thinks) && request.constraints.grammar.is_none()
+    };
     if !language.is_free() || !requests.iter().any(needs) {
         return Ok(());
     }
     let compiled = grammar(served, language, interest)?;
     for request in requests.iter_mut().filter(|request| needs(request)) {
         request.constraints.grammar = Some(compiled.grammar.clone());
-        if request.limits.on_budget == OnBudget::Complete {
+        // The other laws are about whole texts.
+        let is_local = matches!(&request.task, Task::Draw(draw) if draw.law.is_local());
+        if request.limits.on_budget == OnBudget::Complete && is_local {
             request.limits.on_budget = OnBudget::Cut;
         }
     }

@@ -21,13 +21,14 @@ use crate::answer::writer::{Base, Writer};
 use crate::grammars::interest::Interest;
 use crate::grammars::language::Language;
 use crate::grammars::store::Compiled;
-use crate::grammars::{enforcement, report};
+use crate::grammars::{enforcement, report, thought};
 use crate::model::running::refused;
 use crate::model::served::ServedModel;
 use crate::request::continuing::Begun;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
 use crate::request::{
     contrast, engine_request, healing, infilling, monitors, penalties, permission, prompt, rewriting,
+    thoughts,
 };
 use crate::wire;
 use crate::wire::chat::ChatRequest;
@@ -96,6 +97,8 @@ struct Prompts {
     boundary: Boundary,
     /// What the answers are contrasted with.
     contrast: Option<ContrastWith>,
+    /// The most tokens of a thought.
+    thought_tokens: Option<usize>,
 }
 
 impl From<Vec<Vec<u32>>> for Prompts {
@@ -104,6 +107,7 @@ impl From<Vec<Vec<u32>>> for Prompts {
             all,
             boundary: Boundary::Prompt,
             contrast: None,
+            thought_tokens: None,
         }
     }
 }
@@ -127,6 +131,7 @@ impl SampleRequest {
             all,
             boundary,
             contrast,
+            thought_tokens,
         }: Prompts,
         language: Language,
         logprobs: Option<u8>,
@@ -146,7 +151,8 @@ impl SampleRequest {
             Boundary::Healed => healing::heal(served, &language, &mut requests, interest)?,
             Boundary::Begun(begun) => begun.mark(&mut requests),
         }
-        prompt::keep_going(served, &language, &mut requests, interest)?;
+        prompt::keep_going(served, &language, (&mut requests, thought_tokens), interest)?;
+        thoughts::limit(&language, &mut requests, thought_tokens)?;
         let mut monitors = monitors::of(served, generation, &language, interest)?;
         let format = Arc::new(OutputFormat::of(&language, compiled.as_ref()));
         // After those that compute: what they refuse is not asked about.
@@ -210,9 +216,12 @@ impl SampleRequest {
             let grammar = compiled.filter(|_| details.places);
             frame.watch(grammar.map(|compiled| &compiled.grammar), details);
         }
-        if let Some(compiled) = compiled.filter(|_| self.language.shows_marks()) {
-            frame.show(compiled.grammar.specials());
+        let shown = compiled.filter(|_| self.language.shows_marks());
+        let mut marks = shown.map_or_else(Vec::new, |compiled| compiled.grammar.specials().to_vec());
+        if !self.language.thought.is_absent() {
+            marks.extend(thought::tokens(&self.language.marks, served.vocabulary()));
         }
+        frame.show(&marks);
         frame.heal(&self.requests);
         frame.judge_stops(&self.requests);
         frame.certify(
@@ -252,7 +261,7 @@ pub fn chat(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Resu
             reading,
             request.generation.stream.unwrap_or_default(),
             request.logprobs.is_some(),
-            request.include_reasoning,
+            !request.reasoning.is_hidden,
         ))
     })
 }
@@ -275,6 +284,9 @@ pub fn response(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> 
 
 /// Records the fields of a conversation that have no effect with the model that is served.
 fn note_ineffective(served: &ServedModel, chat: &mut ChatRequest) {
+    if chat.reasoning.max_tokens.is_some() && served.thought_marks().is_none() {
+        chat.ignored.add("max_reasoning_tokens");
+    }
     let is_constrained = chat.generation.constraint.is_some() || chat.calls.is_some();
     engine_request::note_ineffective(served, &chat.generation, is_constrained, &mut chat.ignored);
 }
@@ -297,6 +309,7 @@ fn conversation(
         all: vec![chat.tokens],
         boundary: begun.clone().map_or(Boundary::Prompt, Boundary::Begun),
         contrast: contrast::of_chat(served, request, interest)?,
+        thought_tokens: request.reasoning.max_tokens,
     };
     let mut samples = SampleRequest::new(
         served,
@@ -365,6 +378,7 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
         all: prompts,
         boundary,
         contrast: contrast::of_completion(served, &request, interest)?,
+        thought_tokens: None,
     };
     let mut samples = SampleRequest::new(served, generation, prompts, language, request.logprobs, interest)?;
     let extras = Extras {

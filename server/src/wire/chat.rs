@@ -1,9 +1,11 @@
 //! `POST /v1/chat/completions`: the request, and the shapes of its answers.
 
 mod continuing;
+pub mod reasoning;
 
 use serde_json::{Map, Value, json};
 
+use self::reasoning::Reasoning;
 use super::constraint::Constraint;
 use super::fields::{Fields, Ignored, Problems};
 use super::generation::{self, Contrast, Generation};
@@ -42,8 +44,8 @@ pub struct ChatRequest {
     pub template_arguments: Map<String, Value>,
     /// The number of alternatives in log-probabilities; `None` for no log-probabilities.
     pub logprobs: Option<u8>,
-    /// `true` if the answer shows the model's thought.
-    pub include_reasoning: bool,
+    /// Whether the answer begins with a thought, and how long it may be.
+    pub reasoning: Reasoning,
     /// The details of each token in a stream besides its text.
     pub token_details: Option<TokenDetails>,
     /// Text that the answer is likely to repeat; it affects the speed of the answer, never its content.
@@ -66,7 +68,7 @@ impl ChatRequest {
             calls: None,
             template_arguments: Map::new(),
             logprobs: None,
-            include_reasoning: true,
+            reasoning: Reasoning::default(),
             token_details: None,
             prediction: None,
             contrast: None,
@@ -155,10 +157,9 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         let calls = tools.calls.as_ref();
         continuing::check(&generation, calls, contrast.is_some(), &mut problems);
     }
-    let effort = fields.string("reasoning_effort", &mut problems);
-    let template_arguments = template_arguments(&mut fields, effort, &mut problems);
+    let (reasoning, template_arguments) = reasoning::read(&mut fields, &mut problems);
+    generation.reasons(&reasoning, &mut problems);
     let logprobs = generation::chat_logprobs(&mut fields, &mut problems);
-    let include_reasoning = fields.boolean("include_reasoning", &mut problems).unwrap_or(true);
     let token_details = token_details(&mut fields, &mut problems);
     if token_details.is_some() && generation.stream.is_none() {
         problems.invalid("token_details", "only possible with stream: true");
@@ -187,7 +188,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         calls: tools.calls,
         template_arguments,
         logprobs,
-        include_reasoning,
+        reasoning,
         token_details,
         prediction,
         contrast,
@@ -254,27 +255,6 @@ fn unsupported_fields(fields: &mut Fields, problems: &mut Problems) {
         ("functions", &["[]"]),
     ];
     fields.only_neutral(table, problems);
-}
-
-/// Takes additional variables for the chat template, with the reasoning effort that the request asks for.
-pub(crate) fn template_arguments(
-    fields: &mut Fields,
-    effort: Option<String>,
-    problems: &mut Problems,
-) -> Map<String, Value> {
-    let mut arguments = Map::new();
-    match fields.take("chat_template_kwargs") {
-        None => {}
-        Some(Value::Object(map)) => arguments = map,
-        Some(_) => problems.invalid("chat_template_kwargs", "expected an object"),
-    }
-    if let Some(effort) = effort {
-        if effort == "none" {
-            arguments.insert("enable_thinking".to_owned(), Value::Bool(false));
-        }
-        arguments.insert("reasoning_effort".to_owned(), Value::String(effort));
-    }
-    arguments
 }
 
 /// Takes what the answer is contrasted with.

@@ -74,7 +74,13 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
             "cannot be combined with suffix: the answer is not what follows the prompt",
         );
     }
-    fields.only_neutral(&[("prompt_embeds", &[])], &mut problems);
+    // A completion has no template that could say where a thought begins.
+    let chat_only: &[(&str, &[&str])] = &[
+        ("prompt_embeds", &[]),
+        ("reasoning", &["\"auto\"", "\"off\""]),
+        ("max_reasoning_tokens", &[]),
+    ];
+    fields.only_neutral(chat_only, &mut problems);
     fields.finish(&mut problems);
     let ignored = problems.check()?;
     Ok(CompletionRequest {

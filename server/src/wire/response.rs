@@ -445,6 +445,18 @@ pub struct Budget {
     pub from_token: Option<usize>,
     /// The maximum number of tokens.
     pub max_tokens: usize,
+    /// How the limit of the thought narrowed it; absent if it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<ReasoningBudget>,
+}
+
+/// How the limit of a thought changed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ReasoningBudget {
+    /// The number of tokens of the answer before the first one whose choice was narrowed.
+    pub from_token: usize,
+    /// The maximum number of tokens of the thought.
+    pub max_reasoning_tokens: usize,
 }
 
 /// The model's confidence in a value that it wrote.

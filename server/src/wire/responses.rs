@@ -60,7 +60,8 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     generation.settle_writing(&mut fields, tools.calls.as_mut(), &mut problems);
     chat::settle(&mut generation, tools.calls.as_ref(), &mut problems);
     let contrast = chat::contrast(&mut fields, &mut problems);
-    let template_arguments = reasoning(&mut fields, &mut problems);
+    let (reasoning, template_arguments) = chat::reasoning::read(&mut fields, &mut problems);
+    generation.reasons(&reasoning, &mut problems);
     let logprobs = logprobs(&mut fields, &mut problems);
     unsupported(&mut fields, &mut problems);
     chat::not_healed(&mut fields, &mut problems);
@@ -73,7 +74,7 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
         calls: tools.calls,
         template_arguments,
         logprobs,
-        include_reasoning: true,
+        reasoning,
         token_details: None,
         prediction: None,
         contrast,
@@ -118,16 +119,6 @@ fn one_constraint(
     }
     generation.constraint = Some(format);
     generation.ends_whole("the text of text.format", problems);
-}
-
-fn reasoning(fields: &mut Fields, problems: &mut Problems) -> Map<String, Value> {
-    let effort = fields.object("reasoning", problems).and_then(|mut inner| {
-        let effort = inner.string("effort", problems);
-        inner.ignore(&["summary", "generate_summary"]);
-        inner.finish(problems);
-        effort
-    });
-    chat::template_arguments(fields, effort, problems)
 }
 
 fn logprobs(fields: &mut Fields, problems: &mut Problems) -> Option<u8> {

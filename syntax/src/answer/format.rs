@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::frames::{Frame, Tool};
-use super::sections::{Section, sections};
+use super::sections::{Section, first_marks, sections};
 use super::table;
 use crate::schema::{ArgumentStyle, Options};
-use crate::tags::{self, ArgumentError, ArgumentReader, guessed_arguments};
+use crate::tags::{self, ArgumentError, ArgumentReader, ThoughtMarks, guessed_arguments};
 use lexiform_automata::error::CompileError;
 use lexiform_automata::limits::Limits;
 
@@ -39,7 +39,9 @@ pub enum CallMode {
 pub struct AnswerFormat {
     /// How a thought may begin an answer.
     pub thought: Thought,
-    /// The sections of answers: thoughts, and the frames of messages.
+    /// The marks of a thought at the beginning.
+    pub marks: ThoughtMarks,
+    /// The sections of answers behind it, which may occur anywhere.
     pub sections: &'static [Section],
     /// The frames in which calls are written.
     pub frames: &'static [Frame],
@@ -102,6 +104,7 @@ impl AnswerFormat {
         };
         Ok(AnswerFormat {
             thought: reading.thought,
+            marks: first_marks(name),
             sections: sections(name),
             frames,
             mode: CallMode::Auto,

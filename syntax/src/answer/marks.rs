@@ -22,7 +22,7 @@ pub(super) enum Next {
 /// Returns the first place of a text where content ends that one of the texts of `close` may end, and what
 /// comes there.
 pub(super) fn next_mark(format: &AnswerFormat, close: Close, text: &str) -> Option<(usize, Next)> {
-    let sections = || format.sections.iter().filter(|section| section.is_anywhere);
+    let sections = || format.sections.iter();
     let texts = close
         .iter()
         .copied()
@@ -54,8 +54,8 @@ pub(super) fn next_mark(format: &AnswerFormat, close: Close, text: &str) -> Opti
     places.map(|(at, _)| at).find_map(|at| Some((at, next(at)?)))
 }
 
-/// Returns the place of the first of some marks in a text and its length; without one, the length of the
-/// text in which no mark may begin.
+/// Returns the place of the first of some marks in a text and its index; without one, the length of the text
+/// in which no mark may begin.
 pub(super) fn first_of(marks: Close, text: &str) -> (usize, Option<usize>) {
     let firsts = |first: char| marks.iter().any(|mark| mark.starts_with(first));
     let places = text
@@ -64,10 +64,9 @@ pub(super) fn first_of(marks: Close, text: &str) -> (usize, Option<usize>) {
         .map(|(at, _)| at);
     let found = |at: usize| {
         let matches = || marks.iter().map(|mark| literal(mark, &text[at..]));
-        let whole = matches().find_map(|found| match found {
-            Match::Whole(length) => Some(Some(length)),
-            Match::Begun | Match::Not => None,
-        });
+        let whole = matches()
+            .position(|found| matches!(found, Match::Whole(_)))
+            .map(Some);
         let begun = || matches().any(|found| found == Match::Begun).then_some(None);
         Some((at, whole.or_else(begun)?))
     };

@@ -23,7 +23,7 @@ use super::marks::{Close, Next, first_of, next_mark};
 use super::object;
 use super::scanner::{JsonScanner, WHITE_SPACE};
 use super::sections::SectionKind;
-use crate::tags::ArgumentScanner;
+use crate::tags::{ArgumentScanner, ThoughtMarks};
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -286,17 +286,14 @@ impl AnswerReader {
     }
 
     fn start(&mut self, parts: &mut Vec<Spanned>) -> bool {
-        let first = self
-            .format
-            .sections
-            .iter()
-            .find(|section| section.kind == SectionKind::Reasoning);
-        let Some(first) = first.filter(|_| self.format.thought != Thought::None) else {
-            self.enter_answer(parts);
-            return true;
-        };
-        if self.format.thought == Thought::Begun {
-            return self.enter(At::Reasoning(first.close));
+        let ThoughtMarks { open, ends } = self.format.marks;
+        match self.format.thought {
+            Thought::None => {
+                self.enter_answer(parts);
+                return true;
+            }
+            Thought::Begun => return self.enter(At::Reasoning(ends)),
+            Thought::Possible => {}
         }
         // Without a constraint, models put white space before the mark.
         let space = match self.format.is_constrained {
@@ -304,12 +301,11 @@ impl AnswerReader {
             false => self.held.len() - self.held.trim_start_matches(WHITE_SPACE).len(),
         };
         let text = &self.held[space..];
-        if text.starts_with(first.open) {
-            let length = space + first.open.len();
-            self.take(length);
-            return self.enter(At::Reasoning(first.close));
+        if text.starts_with(open) {
+            self.take(space + open.len());
+            return self.enter(At::Reasoning(ends));
         }
-        if first.open.starts_with(text) {
+        if open.starts_with(text) {
             return self.wait(At::Start);
         }
         self.enter_answer(parts);
@@ -330,15 +326,23 @@ impl AnswerReader {
     }
 
     fn reasoning(&mut self, close: Close, parts: &mut Vec<Spanned>) -> bool {
-        let (at, length) = first_of(close, &self.held);
+        let (at, found) = first_of(close, &self.held);
         self.emit(at, Part::Reasoning, parts);
-        match length {
+        match found {
             None => self.wait(At::Reasoning(close)),
-            Some(length) => {
-                self.take(length);
+            // The mark of a call belongs to the call.
+            Some(mark) if self.is_of_call(close[mark]) => self.enter(At::Content(&[])),
+            Some(mark) => {
+                self.take(close[mark].len());
                 self.enter(At::Gap(2))
             }
         }
+    }
+
+    /// Returns `true` if a call begins with this mark, or with what it begins with.
+    fn is_of_call(&self, mark: &str) -> bool {
+        let mut frames = self.format.frames.iter().filter_map(Frame::mark);
+        frames.any(|first| mark.starts_with(first) || first.starts_with(mark))
     }
 
     fn gap(&mut self, lines: usize, parts: &mut Vec<Spanned>) -> bool {

@@ -4,6 +4,8 @@
 //! of a message in a frame: gpt-oss has channels (`analysis`, `commentary`, `final`), and Kimi K3 has
 //! elements.
 
+use crate::tags::{ThoughtMarks, thought_marks};
+
 /// The contents of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SectionKind {
@@ -24,43 +26,20 @@ pub struct Section {
     pub open: &'static str,
     /// The texts that end it; none for a frame, which is one text.
     pub close: &'static [&'static str],
-    /// `true` if it may occur anywhere outside of other sections, and not only at the beginning of an
-    /// answer.
-    pub is_anywhere: bool,
-}
-
-/// A thought that may only begin an answer.
-const fn thought(open: &'static str, close: &'static [&'static str]) -> Section {
-    Section {
-        kind: SectionKind::Reasoning,
-        open,
-        close,
-        is_anywhere: false,
-    }
 }
 
 /// A part of a message, or the frame between two parts.
 const fn part(kind: SectionKind, open: &'static str, close: &'static [&'static str]) -> Section {
-    Section {
-        kind,
-        open,
-        close,
-        is_anywhere: true,
-    }
+    Section { kind, open, close }
 }
 
-/// The sections of models that think between the marks of Qwen and DeepSeek.
-pub const THINK: &[Section] = &[thought("<think>", &["</think>"])];
-
-const COHERE: &[Section] = &[
-    thought("<|START_THINKING|>", &["<|END_THINKING|>"]),
-    part(SectionKind::Content, "<|START_RESPONSE|>", &["<|END_RESPONSE|>"]),
-];
-
-const MINIMAX_M3: &[Section] = &[thought("<mm:think>", &["</mm:think>"])];
+const COHERE: &[Section] = &[part(
+    SectionKind::Content,
+    "<|START_RESPONSE|>",
+    &["<|END_RESPONSE|>"],
+)];
 
 const KIMI_K3: &[Section] = &[
-    thought("<|open|>think<|sep|>", &["<|close|>think<|sep|>"]),
     part(
         SectionKind::Content,
         "<|open|>response<|sep|>",
@@ -90,13 +69,24 @@ const HARMONY: &[Section] = &[
     part(SectionKind::Frame, "<|return|>", &[]),
 ];
 
-/// Returns the sections of the answers of a model format; those with [`THINK`] if the name is none.
-pub fn sections(name: &str) -> &'static [Section] {
+/// Returns the sections of the answers of a model format behind a first thought.
+pub(super) fn sections(name: &str) -> &'static [Section] {
     match name {
         "cohere" => COHERE,
-        "minimax_m3" => MINIMAX_M3,
         "kimi_k3" => KIMI_K3,
         "harmony" => HARMONY,
-        _ => THINK,
+        _ => &[],
     }
+}
+
+/// Returns the marks of a thought at the beginning of an answer that obeys no grammar: without the frames of
+/// what comes next, which models write or leave out.
+pub(super) fn first_marks(name: &str) -> ThoughtMarks {
+    let of_format = thought_marks(name).ok().flatten().unwrap_or_default();
+    let ends: &[&str] = match name {
+        "kimi_k3" => &["<|close|>think<|sep|>"],
+        "harmony" => &["<|end|>"],
+        _ => of_format.ends,
+    };
+    ThoughtMarks { ends, ..of_format }
 }

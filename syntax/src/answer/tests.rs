@@ -6,7 +6,7 @@ use lexiform_automata::limits::Limits;
 
 use super::*;
 use crate::schema;
-use crate::tags::{ArgumentReader, model_formats};
+use crate::tags::{ArgumentReader, ThoughtMarks, model_formats};
 
 /// The tools `f`, whose argument `a` is any text, and `s`, whose input is a text.
 fn tools() -> Vec<Tool> {
@@ -27,7 +27,8 @@ fn arguments(frames: &[Frame]) -> Vec<Option<ArgumentReader>> {
 fn constrained(frames: &'static [Frame]) -> AnswerFormat {
     AnswerFormat {
         thought: Thought::Possible,
-        sections: THINK,
+        marks: ThoughtMarks::default(),
+        sections: &[],
         frames,
         mode: CallMode::Auto,
         tools: tools(),
@@ -352,6 +353,14 @@ fn no_way_of_cutting_random_texts_changes_their_parts() {
         ]
         .map(str::to_owned)
         .to_vec();
+        fragments.extend(
+            format
+                .marks
+                .ends
+                .iter()
+                .chain([&format.marks.open])
+                .map(|mark| (*mark).to_owned()),
+        );
         let sections = format.sections.iter();
         fragments.extend(sections.flat_map(|section| {
             section

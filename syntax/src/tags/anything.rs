@@ -1,6 +1,8 @@
 //! The language of everything that a model can write.
 
+use super::lower::free_text;
 use lexiform_automata::grammar::{Cfg, CfgBuilder, ExprId, Regular};
+use lexiform_automata::limits::Limits;
 use lexiform_automata::vocab::{TokenKind, Vocabulary};
 
 /// Returns the grammar of any bytes with any special tokens and marks of the vocabulary between them, except
@@ -8,11 +10,20 @@ use lexiform_automata::vocab::{TokenKind, Vocabulary};
 ///
 /// Its masks allow every token, so it is not a constraint by itself; [`Cfg::with_prefix`] turns it into one.
 pub fn anything(vocabulary: &Vocabulary) -> Cfg {
+    // Without a text to leave out, no expression is parsed.
+    anything_without(vocabulary, None, &Limits::default())
+}
+
+/// Returns the same grammar without one text, in which the names of special tokens denote those tokens: no
+/// run of bytes contains it, and no special token comes with which it begins.
+pub fn anything_without(vocabulary: &Vocabulary, text: Option<&str>, limits: &Limits) -> Cfg {
     let mut builder = CfgBuilder::new();
-    // A regular language without parts contains all byte strings.
-    let bytes = builder.add_regular(Regular::of(Vec::new()));
+    // A regular language without parts contains all byte strings. The text is a short mark, so it parses.
+    let parts = text.map(|text| free_text([text].into_iter(), limits).unwrap_or_default());
+    let bytes = builder.add_regular(Regular::of(parts.unwrap_or_default()));
     let bytes = builder.regular(bytes);
     let names = (0..vocabulary.len() as u32).filter_map(|token| special_name(vocabulary, token));
+    let names = names.filter(|name| text.is_none_or(|text| !text.starts_with(name)));
     let specials: Vec<ExprId> = names.map(|name| builder.special(name)).collect();
     let special = builder.choice(specials);
     let more = builder.seq([special, bytes]);
@@ -23,8 +34,8 @@ pub fn anything(vocabulary: &Vocabulary) -> Cfg {
     builder.finish(start)
 }
 
-/// Returns the name by which a grammar can refer to this token, if it has one and the text can continue after
-/// it.
+/// Returns the name by which a grammar can refer to this token, if it has one and the text can continue
+/// after it.
 fn special_name(vocabulary: &Vocabulary, token: u32) -> Option<&str> {
     if !matches!(vocabulary.kind(token), TokenKind::Special | TokenKind::Mark) || vocabulary.is_eos(token) {
         return None;

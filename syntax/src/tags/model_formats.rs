@@ -1,5 +1,6 @@
 //! The table of the formats of models: the frames of a call, of all calls of an answer, and of a thought.
 
+use super::marks::{THINK_MARKS, ThoughtMarks};
 use crate::schema::ArgumentStyle;
 
 /// The format of a family of models.
@@ -56,6 +57,8 @@ pub(crate) enum Required {
 
 /// The frame of a thought.
 pub(crate) struct Thought {
+    pub(crate) marks: ThoughtMarks,
+    /// The text of an answer that begins it: the mark, unless templates write it.
     pub(crate) begin: &'static str,
     pub(crate) without: &'static [&'static str],
     pub(crate) end: &'static str,
@@ -64,9 +67,14 @@ pub(crate) struct Thought {
 
 const THINK: &[&str] = &["<think>", "</think>"];
 
+const fn marks(open: &'static str, ends: &'static [&'static str]) -> ThoughtMarks {
+    ThoughtMarks { open, ends }
+}
+
 /// A thought up to `</think>`.
 const fn thought(without: &'static [&'static str], after: &'static str) -> Option<Thought> {
     Some(Thought {
+        marks: THINK_MARKS,
         begin: "",
         without,
         end: "</think>",
@@ -107,6 +115,16 @@ pub(crate) const HARMONY_CALLS: [Call; 3] = [
     harmony_call(" to=functions.{}<|channel|>commentary <|constrain|>json<|message|>"),
     harmony_call(" to=functions.{}<|channel|>commentary json<|message|>"),
 ];
+/// The marks of the thoughts of Kimi K3, the second with the frame of the response.
+pub(crate) const KIMI_K3_THOUGHT: ThoughtMarks = marks(
+    "<|open|>think<|sep|>",
+    &["<|close|>think<|sep|><|open|>response<|sep|>"],
+);
+
+/// The marks of the thoughts of gpt-oss, which are messages of their own; the second with what begins
+/// another.
+pub(crate) const HARMONY_THOUGHT: ThoughtMarks =
+    marks("<|channel|>analysis<|message|>", &["<|end|><|start|>assistant"]);
 /// The text between two messages of gpt-oss.
 pub(crate) const HARMONY_NEXT: &str = "<|start|>assistant";
 
@@ -245,6 +263,7 @@ pub(crate) const FORMATS: &[Format] = &[
         Calls::Each("<tool_call>"),
         &["<think>", "</think>", "</tool_call>", "<function="],
         Some(Thought {
+            marks: THINK_MARKS,
             begin: "<think>",
             without: &["<tool_call>", "<think>", "</think>", "</tool_call>", "<function="],
             end: "</think>",
@@ -269,7 +288,13 @@ pub(crate) const FORMATS: &[Format] = &[
             Required::After(""),
         ),
         &["<think>", "</think>", "<|tool_call_begin|>"],
-        thought(&[], ""),
+        Some(Thought {
+            marks: marks("<think>", &["</think>", "<|tool_calls_section_begin|>"]),
+            begin: "",
+            without: &[],
+            end: "</think>",
+            after: "",
+        }),
     ),
     format(
         "cohere",
@@ -285,6 +310,7 @@ pub(crate) const FORMATS: &[Format] = &[
         section("<cofl:tool_calls>", "", "</cofl:tool_calls>", Required::After("")),
         &["<|START_THINKING|>", "<|END_THINKING|>"],
         Some(Thought {
+            marks: marks("<|START_THINKING|>", &["<|END_THINKING|>"]),
             begin: "",
             without: &[],
             end: "<|END_THINKING|>",
@@ -385,6 +411,7 @@ pub(crate) const FORMATS: &[Format] = &[
             "]<]minimax[>[</invoke>",
         ],
         Some(Thought {
+            marks: marks("<mm:think>", &["</mm:think>"]),
             begin: "",
             without: &[
                 "]<]minimax[>[<tool_call>",
@@ -414,6 +441,12 @@ const fn qwen_xml(name: &'static str, signs: &'static [&'static str]) -> Format 
         ),
         Calls::Each(QWEN_XML),
         THINK,
-        thought(THINK, "\n\n"),
+        Some(Thought {
+            marks: marks("<think>", &["</think>", QWEN_XML]),
+            begin: "",
+            without: THINK,
+            end: "</think>",
+            after: "\n\n",
+        }),
     )
 }

@@ -68,6 +68,11 @@ class Sequence:
         """Whether a token that ends the sequence was accepted; to be able to end is not enough."""
         return self._session.terminated
 
+    @property
+    def shortest(self) -> int | None:
+        """The fewest tokens that complete the text, the end included; ``None`` where that is not known."""
+        return self.grammar.min_completion(self._session.state)
+
     def fresh(self, *, ends: Iterable[int] | None = None, limit: int | None = None) -> Sequence:
         """Returns a sequence under the same grammar at its beginning."""
         return Sequence(self.grammar, ends=self._ends if ends is None else ends, limit=limit)
@@ -195,6 +200,11 @@ def _fill_late(rows: Items[Row], mask: Any) -> set[int]:
     """
     late = [row._replace(budget=None) for row in rows if not _words(mask, row.number).any()]
     return set(fill_batch(late, mask)) if late else set()
+
+
+def only(mask: Any, row: int, tokens: Iterable[int]) -> None:
+    """Allows these tokens in a row, and no others."""
+    _end_only(_words(mask, row), tokens)
 
 
 def _words(mask: Any, row: int) -> Any:

@@ -347,6 +347,29 @@ def test_complaint_05_answers_are_whole_when_the_tokens_run_out(engine, thinking
     assert write(engine, grammar, 14)
 
 
+def test_a_thought_that_never_ends_leaves_room_for_the_answer(thinking):
+    """A model that thinks on: the mark that ends the thought comes when the tokens left suffice for the shortest answer."""
+    schema = json.dumps({"const": "a text that takes more than a few tokens"})
+    shortest = thinking.add(json_schema=schema, max_new_tokens=None).grammar.grammar.sequence.shortest
+    for most in (shortest + 1, shortest + 9, shortest + 40):
+        grammar = thinking.add(reasoning=True, json_schema=schema, max_new_tokens=most).grammar
+        written = []
+        while len(written) < most and not grammar.is_terminated():
+            likely = allowed(masks(grammar)[0])
+            written.append(100 if 100 in likely and THINK_END not in written else max(likely))
+            grammar.accept_token(written[-1])
+        ended = written.index(THINK_END)
+        assert (ended, len(written)) == (most - shortest - 1, most) and grammar.is_terminated()
+        assert json.loads(thinking.tokenizer.decode(written[ended + 1 : -1])) == json.loads(schema)["const"]
+        grammar = thinking.add(reasoning=True, json_schema=schema, max_new_tokens=most).grammar
+        for _ in range(most - shortest - 1):
+            grammar.accept_token(100)
+        assert allowed(masks(grammar)[0]) == [THINK_END]
+        if most > shortest + 1:
+            grammar.rollback(1)
+            assert (masks(grammar)[0] == -1).all()
+
+
 def test_stop_tokens_of_a_request_end_it_where_it_may_end(engine):
     (dot,) = engine.tokenizer.encode(".", add_special_tokens=False)
     grammar = engine.add(regex="a{2}", stop_token_ids=[dot, 99_999]).grammar

@@ -387,6 +387,27 @@ def test_complaint_13_a_limit_counts_the_thought(monkeypatch, thinking):
     assert written[-1] == 1
 
 
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_thought_that_never_ends_leaves_room_for_the_answer(monkeypatch, thinking, count):
+    """A model that thinks on: the token that ends the thought comes when the tokens left suffice for the shortest answer, also
+    between drafts."""
+    engine = Engine(monkeypatch, thinking, reasoning="deepseek_r1", drafts=count)
+    shortest = engine.add(regex="(ab){9}").structured_output_request.grammar.sequence.shortest
+    for most in (shortest + 1, shortest + 7, shortest + 30):
+        request = engine.add(regex="(ab){9}", max_tokens=most)
+        for place in range(most - shortest - 1):
+            rows = engine.masks(request, drafts=[100] * count)
+            expected = [allowed(row) == [THINK_END] for row in rows]
+            assert expected == [place + ahead >= most - shortest - 1 for ahead in range(count + 1)]
+            assert engine.take(request, [100])
+        assert allowed(engine.masks(request)[0]) == [THINK_END] and engine.take(request, [THINK_END])
+        written = []
+        while 1 not in written:
+            written.append(max(allowed(engine.masks(request)[0]), key=lambda token: token != 1))
+            assert engine.take(request, written[-1:])
+        assert engine.tokenizer.decode(written[:-1]) == "ab" * 9 and len(written) == shortest
+
+
 @pytest.mark.parametrize(("count", "seqs"), [(5, 8), (200, 256)])
 def test_complaint_15_the_rows_of_a_step_are_filled_in_one_call(monkeypatch, count, seqs):
     import lexiform.engines

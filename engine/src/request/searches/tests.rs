@@ -41,7 +41,7 @@ fn ranked(text: &[u32], count: usize) -> Vec<Ranked> {
             log_kept: kept.ln(),
         },
         ends: token == END,
-        is_steered: false,
+        narrowed: None,
     };
     let mut ranked: Vec<Ranked> = tokens.map(next).collect();
     ranked.sort_by(|one, other| other.drawn.log_probability.total_cmp(&one.drawn.log_probability));

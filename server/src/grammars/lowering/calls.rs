@@ -49,8 +49,13 @@ impl GrammarWriter<'_> {
         Ok(self.builder.choice(ways))
     }
 
-    /// Returns free text, optionally followed by calls.
-    pub(super) fn text_or_calls(&mut self, calls: &Calls, frames: &[Frame]) -> Result<ExprId, Rejected> {
+    /// Returns free text that does not contain `without`, optionally followed by calls; and the calls alone.
+    pub(super) fn text_or_calls(
+        &mut self,
+        calls: &Calls,
+        frames: &[Frame],
+        without: Option<&str>,
+    ) -> Result<(ExprId, ExprId), Rejected> {
         let inputs = self.inputs(calls)?;
         let (names, mut triggers) = (calls.names(), Vec::new());
         for trigger in frames.iter().filter_map(|frame| frame.trigger(&names)) {
@@ -58,20 +63,22 @@ impl GrammarWriter<'_> {
                 triggers.push(trigger);
             }
         }
+        triggers.extend(without.map(|text| answer::pattern(&[Piece::Text(text)])));
         let behind = |frame: &Frame| {
             let text = self.text(&triggers, &frame.not_behind(FRAMES))?;
             let called = self.framed(frame, &inputs, calls.parallel)?;
-            Ok(self.builder.seq(vec![text, called]))
+            Ok((self.builder.seq(vec![text, called]), called))
         };
-        let ways: Result<Vec<ExprId>, CompileError> = frames.iter().map(behind).collect();
-        let mut ways = ways.map_err(|error| refused(calls, error))?;
+        let ways: Result<Vec<(ExprId, ExprId)>, CompileError> = frames.iter().map(behind).collect();
+        let (mut ways, alone): (Vec<ExprId>, Vec<ExprId>) =
+            ways.map_err(|error| refused(calls, error))?.into_iter().unzip();
         let text = self.text(&triggers, &[]).map_err(|error| refused(calls, error))?;
         ways.push(text);
         for frame in frames.iter().filter(|frame| !frame.ending.is_empty()) {
             let ending = self.pieces(frame.ending).map_err(|error| refused(calls, error))?;
             ways.push(self.builder.seq(vec![text, ending]));
         }
-        Ok(self.builder.choice(ways))
+        Ok((self.builder.choice(ways), self.builder.choice(alone)))
     }
 
     fn inputs<'c>(&mut self, calls: &'c Calls) -> Result<Inputs<'c>, Rejected> {

@@ -87,6 +87,7 @@ const BINDING: &[&str] = &[
     "mcmc_cuts",
     "timeout_ms",
     "batch_invariant",
+    "max_reasoning_tokens",
 ];
 
 /// The fields that change an answer without limiting it, or whose names are ordinary words: a name resembles
@@ -120,6 +121,9 @@ const FOREIGN: &[(&str, &str)] = &[
     ("max_gen_len", "max_tokens"),
     ("num_predict", "max_tokens"),
     ("n_predict", "max_tokens"),
+    ("thinking_budget", "max_reasoning_tokens"),
+    ("thinking_token_budget", "max_reasoning_tokens"),
+    ("max_thinking_tokens", "max_reasoning_tokens"),
     ("num_return_sequences", "n"),
     ("num_completions", "n"),
     ("candidate_count", "n"),

@@ -1,6 +1,7 @@
 //! Where an output ends: what the settings that stop it, or keep it going, cannot be combined with.
 
 use super::{Generation, Task};
+use crate::wire::chat::reasoning::{Reasoning, Thinking};
 use crate::wire::fields::Problems;
 
 impl Generation {
@@ -15,6 +16,15 @@ impl Generation {
         }
         for param in self.stop.fields().filter(|_| self.min_tokens > 0) {
             problems.invalid(param, "cannot be combined with min_tokens");
+        }
+    }
+
+    /// Refuses `ignore_eos` where the masks that impose or limit a thought decide where the text ends.
+    pub(crate) fn reasons(&self, reasoning: &Reasoning, problems: &mut Problems) {
+        let is_masked = reasoning.thinking != Thinking::Auto || reasoning.max_tokens.is_some();
+        if self.ignore_eos && is_masked {
+            let reason = "cannot be combined with reasoning: on, reasoning: off or max_reasoning_tokens";
+            problems.invalid("ignore_eos", reason);
         }
     }
 

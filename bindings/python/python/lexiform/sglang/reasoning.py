@@ -1,4 +1,5 @@
-"""Grammars that begin after the thought: SGLang's own classes, with masks of a batch in one call and limits that count it."""
+"""Grammars that begin after the thought: SGLang's own classes, with masks of a batch in one call, limits that count the
+thought, and an end of the thought that leaves room for the shortest answer."""
 
 from __future__ import annotations
 
@@ -45,6 +46,9 @@ class ReasonedGrammar(ReasonerGrammarObject):  # type: ignore[misc, unused-ignor
         """Writes one row."""
         self._count()
         super().fill_vocab_mask(vocab_mask, idx)
+        token = self._due_end()
+        if token is not None:
+            masks.filter_tokens(vocab_mask, [token], idx, True, True)
 
     def masking_sequence(self) -> Sequence | None:
         """Returns the sequence of the answer once the thought has ended."""
@@ -57,6 +61,16 @@ class ReasonedGrammar(ReasonerGrammarObject):  # type: ignore[misc, unused-ignor
     def copy(self) -> ReasonedGrammar:
         """Returns a request of its own."""
         return _with_batches(super().copy())
+
+    def _due_end(self) -> int | None:
+        """Returns the next token of the mark that ends the thought, where one more token of the thought would leave too few
+        for the shortest answer. Where they were too few from the start, so from the first token on."""
+        if self.limit is None or self.grammar is None or self.reasoning_in_grammar or not self._is_thinking():
+            return None
+        missing = self.think_end_ids[self._matched_think_end_tokens :]
+        shortest = self.grammar.sequence.shortest
+        is_due = shortest is not None and self.limit - self.taken <= len(missing) + shortest
+        return missing[0] if is_due else None
 
     def _count(self) -> None:
         """Leaves to the answer what the thought did not take."""

@@ -20,6 +20,7 @@ _MANAGER = "vllm.v1.structured_output:StructuredOutputManager"
 _NAMES = {
     f"{_MANAGER}.grammar_init": ("self", "request"),
     f"{_MANAGER}._fill_bitmasks": ("self", "batch"),
+    f"{_MANAGER}._get_reasoner": ("self", "request"),
     f"{_MANAGER}.grammar_bitmask": (
         "self",
         "requests",

@@ -37,6 +37,23 @@ class Grammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ignore]
     def __init__(self, sequence: Sequence, backend: Backend) -> None:
         self.sequence = sequence
         self._backend = backend
+        self._shortest = sequence.shortest
+        #: The tokens that end a thought, and how many tokens it may still take; ``None`` where that is not limited.
+        self._thought: tuple[frozenset[int], int] | None = None
+
+    def limit_thought(self, ends: frozenset[int], left: int | None) -> None:
+        """Has a thought end while the tokens left suffice for the shortest answer. No ends or no number limit nothing."""
+        self._thought = None
+        if ends and left is not None and self._shortest is not None:
+            self._thought = ends, left - self._shortest - 1
+
+    def due_ends(self) -> frozenset[int]:
+        """Returns the tokens of which one must come in the next row of a thought; none where the thought may go on."""
+        if self._thought is None:
+            return frozenset()
+        ends, left = self._thought
+        self._thought = ends, left - 1
+        return ends if left <= 0 else frozenset()
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Takes tokens; false ends the request with an error."""

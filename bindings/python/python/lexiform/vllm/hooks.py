@@ -14,7 +14,7 @@ from vllm.sampling_params import SamplingParams
 from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.request import get_structured_output_key
 
-from lexiform.engines import Row
+from lexiform.engines import Row, only
 from lexiform.vllm.backend import KINDS, NAME, Backend, Grammar, sources
 
 #: Fields of a request that would change a constraint, and that vLLM does not hand to its backends.
@@ -132,22 +132,39 @@ def _grammar_bitmask(
         if isinstance(grammar, Grammar):
             left = min(request.max_tokens - request.num_output_tokens, longest - request.num_tokens)
             grammar.sequence.limit = grammar.sequence.taken + left
+            grammar.limit_thought(_ends_of_thought(self, request), left)
     with backend.together():
         return original(self, requests, structured_output_request_ids, scheduled_spec_decode_tokens)
+
+
+def _ends_of_thought(manager: StructuredOutputManager, request: Any) -> frozenset[int]:
+    """Returns the tokens that end the thought of a request; none where it has ended, or where no single token does."""
+    if manager.enable_in_reasoning or request.structured_output_request.reasoning_ended:
+        return frozenset()
+    reasoner = manager._get_reasoner(request)
+    end = getattr(reasoner, "end_token_id", None)
+    if isinstance(end, int):
+        return frozenset([end])
+    ends = getattr(reasoner, "reasoning_end_token_ids", None) or frozenset()
+    return frozenset(ends) - frozenset(getattr(reasoner, "implicit_reasoning_end_token_ids", None) or ())
 
 
 def _fill_bitmasks(original: Callable[..., None], self: StructuredOutputManager, batch: Iterable[Any]) -> None:
     """Fills the rows that are ours in one call. Up to 0.32.0 an item is (grammar, row, apply), later it has more to say of
     rows that are not masked."""
     ours: list[Row] = []
-    others = []
+    others, due = [], []
     for item in batch:
         grammar, number, is_masked = item[:3]
         if is_masked and isinstance(grammar, Grammar) and not grammar.is_terminated():
             ours.append(grammar.sequence.row(number))
+        elif not is_masked and isinstance(grammar, Grammar) and (ends := grammar.due_ends()):
+            due.append((number, ends))
         else:
             others.append(item)
     if others:
         original(self, others)
+    for number, ends in due:
+        only(self._grammar_bitmask, number, ends)
     if ours:
         self.backend.fill(ours, self._grammar_bitmask)
