@@ -113,7 +113,8 @@ export class Projections {
         make("ul", {className: "places"}, entries.slice(0, SHOWN).map(item)));
     };
     const at = pointer => schema.pointer + pointer;
-    const losses = schema.losses ?? [];
+    const begin = loss => where.places.of(at(loss.pointer))?.[0] ?? -1;
+    const losses = [...(schema.losses ?? [])].sort((one, other) => begin(one) - begin(other));
     for (const loss of losses) {
       const place = where.places.of(at(loss.pointer));
       if (place) where.marks.push({from: place[0], to: place[1], isError: false});

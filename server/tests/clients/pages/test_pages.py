@@ -421,7 +421,8 @@ class Playground(BrowserTest):
         said = shown.locator("[title='request /messages/0/content']")
         expect(said).to_have_text("say <|user|> twice")
         self.assertEqual(shown.locator(".control").all_text_contents().count("<|user|>"), 1)
-        self.assertEqual(shown.locator(".template").first.evaluate("it => getComputedStyle(it).backgroundColor"), "rgba(0, 0, 0, 0)")
+        control = shown.locator(".control").first
+        self.assertEqual(control.evaluate("it => getComputedStyle(it).backgroundColor"), "rgba(0, 0, 0, 0)")
         self.assertNotEqual(said.evaluate("it => getComputedStyle(it).backgroundColor"), "rgba(0, 0, 0, 0)")
         expect(page.locator("#writers")).to_contain_text("the template")
 
