@@ -96,9 +96,7 @@ fn schemas(root: &Path, every: usize) -> Vec<(String, String)> {
             };
             for tool in task["tools"].as_array().into_iter().flatten() {
                 let tool = tool.get("function").unwrap_or(tool);
-                let mut parameters = tool["parameters"].clone();
-                to_json_schema(&mut parameters);
-                found.push((tool["name"].to_string(), parameters.to_string()));
+                found.push((tool["name"].to_string(), tool["parameters"].to_string()));
             }
         }
     }
@@ -106,35 +104,9 @@ fn schemas(root: &Path, every: usize) -> Vec<(String, String)> {
         let Ok(tool) = serde_json::from_str::<Value>(line) else {
             continue;
         };
-        found.push((tool["name"].to_string(), tool["inputSchema"].to_string()));
+        found.push((tool["name"].to_string(), tool["parameters"].to_string()));
     }
     found
-}
-
-/// Replaces the types of Python, which the files of BFCL have, by those of JSON Schema.
-fn to_json_schema(schema: &mut Value) {
-    let Value::Object(map) = schema else { return };
-    let json_type = match map.get("type").and_then(Value::as_str) {
-        Some("dict") => Some("object"),
-        Some("tuple" | "list") => Some("array"),
-        Some("float") => Some("number"),
-        _ => None,
-    };
-    if let Some(json_type) = json_type {
-        map.insert("type".to_owned(), json_type.into());
-    }
-    if map.get("type") == Some(&Value::from("any")) {
-        map.remove("type");
-    }
-    map.remove("optional");
-    let properties = map.get_mut("properties").and_then(Value::as_object_mut);
-    properties
-        .into_iter()
-        .flat_map(|properties| properties.values_mut())
-        .for_each(to_json_schema);
-    for key in ["items", "additionalProperties"] {
-        map.get_mut(key).into_iter().for_each(to_json_schema);
-    }
 }
 
 /// Returns the processor time of this thread so far.
