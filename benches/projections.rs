@@ -4,30 +4,32 @@
 //! server, to each profile of the library. Where the algebra of schemas cannot decide the relation, it draws
 //! DRAWS values (200) from each side. For each profile it prints how many schemas are taken as they are,
 //! written without loss, wider or narrower, how many of these relations are proven, what drawn values
-//! contradict, and the time of a projection with its proof. With `WRITTEN=FILE`, the written schemas go to a
+//! contradict, and the processor time of a projection with its proof; then the slowest schemas and what could
+//! not be projected. With `WRITTEN=FILE`, the written schemas go to a
 //! file, a line of JSON each, for a checker of another origin.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::time::Instant;
+use std::time::Duration;
 
 use lexiform::limits::Limits;
 use lexiform::project::{Profile, Projection, Proof, Toward, project, tested};
 use lexiform::schema::Options;
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 /// What became of the schemas of one profile.
 #[derive(Default)]
 struct Figures {
     outcomes: BTreeMap<String, usize>,
-    /// Milliseconds of each projection.
-    times: Vec<f64>,
+    /// Milliseconds of each projection, with the name of its schema.
+    times: Vec<(f64, String)>,
     proven: usize,
     drawn: usize,
     contradicted: Vec<String>,
-    errors: BTreeMap<String, usize>,
+    errors: BTreeMap<String, Vec<String>>,
 }
 
 fn main() {
@@ -46,7 +48,7 @@ fn main() {
     for profile in Profile::names().filter_map(Profile::named) {
         let mut figures = Figures::default();
         for (name, schema) in &schemas {
-            let start = Instant::now();
+            let start = thread_time();
             let projected = project(
                 schema,
                 &profile,
@@ -54,7 +56,8 @@ fn main() {
                 &Options::for_generation(),
                 &Limits::default(),
             );
-            figures.times.push(start.elapsed().as_secs_f64() * 1e3);
+            let time = thread_time().saturating_sub(start);
+            figures.times.push((time.as_secs_f64() * 1e3, name.clone()));
             match projected {
                 Ok(projection) => {
                     figures.count(name, schema, &projection, draws);
@@ -66,7 +69,8 @@ fn main() {
                 }
                 Err(error) => {
                     let kind = error.problems.first().map_or("", |problem| problem.kind.name());
-                    *figures.errors.entry(kind.to_owned()).or_default() += 1;
+                    let problem = format!("{name}: {error}");
+                    figures.errors.entry(kind.to_owned()).or_default().push(problem);
                 }
             }
         }
@@ -100,9 +104,15 @@ fn schemas(root: &Path, every: usize) -> Vec<(String, String)> {
         let Ok(tool) = serde_json::from_str::<Value>(line) else {
             continue;
         };
-        found.push((tool["name"].to_string(), tool["inputSchema"].to_string()));
+        found.push((tool["name"].to_string(), tool["parameters"].to_string()));
     }
     found
+}
+
+/// Returns the processor time of this thread so far.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
 impl Figures {
@@ -140,17 +150,31 @@ impl Figures {
             .iter()
             .map(|(outcome, count)| format!("{outcome} {count}"))
             .collect();
-        self.times.sort_by(f64::total_cmp);
-        let mean = self.times.iter().sum::<f64>() / self.times.len().max(1) as f64;
-        let longest = self.times.last().copied().unwrap_or_default();
+        self.times.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let count = self.times.len().max(1);
+        let mean = self.times.iter().map(|(time, _)| time).sum::<f64>() / count as f64;
+        let at = |part: usize| self.times.get(count * part / 100).map_or(0.0, |(time, _)| *time);
+        let errors: Vec<String> = self
+            .errors
+            .iter()
+            .map(|(kind, problems)| format!("{kind} {}", problems.len()))
+            .collect();
         println!(
-            "{name:14} {}; proven {} of {all}, tested {}, contradicted {}; mean {mean:.2} ms, longest {longest:.0} ms; errors {:?}",
+            "{name:14} {}; proven {} of {all}, tested {}, contradicted {}; mean {mean:.2} ms, p50 {:.2}, p99 {:.1}; errors {}",
             outcomes.join(", "),
             self.proven,
             self.drawn,
             self.contradicted.len(),
-            self.errors,
+            at(50),
+            at(99),
+            errors.join(", "),
         );
+        for (time, schema) in self.times.iter().rev().take(4) {
+            println!("    {time:.0} ms {schema}");
+        }
+        for problem in self.errors.values().flat_map(|problems| problems.iter().take(4)) {
+            println!("    {}", problem.chars().take(300).collect::<String>());
+        }
         for contradicted in self.contradicted.iter().take(8) {
             println!("    {}", contradicted.chars().take(300).collect::<String>());
         }

@@ -75,7 +75,8 @@ pub mod project {
     pub use crate::receive::{Received, Receiver, Rejected};
     #[doc(inline)]
     pub use lexiform_syntax::project::{
-        Effect, Loss, Profile, Projection, Proof, Recoding, Relation, RestoreError, Toward, project, refusals,
+        Effect, Loss, Profile, Projection, Projector, Proof, Recoding, Relation, RestoreError, Toward,
+        project, refusals,
     };
 }
 

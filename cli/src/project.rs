@@ -26,8 +26,9 @@ use crate::failure::{Code, EXIT_CODES, Failure, Outcome, read_text};
 use crate::input::stdin;
 use crate::shown::output::{self, Output};
 use crate::shown::paint::bad;
-use document::Document;
-use judged::{Judged, Judging, Side};
+pub use document::{Document, Named};
+use judged::Side;
+pub use judged::{Judged, Judging};
 
 /// The arguments of `lexiform project`.
 #[derive(Debug, clap::Args)]
@@ -71,11 +72,11 @@ impl Args {
 pub fn run(args: Args) -> Outcome {
     let mut document = args.input.load()?;
     let profile = profile(&args.profile)?;
-    let judging = Judging::new(args.side);
+    let judging = Judging::from(args.side);
     let judged: Vec<Judged> = document
         .schemas()
         .into_iter()
-        .map(|named| judging.judge(named, &profile))
+        .flat_map(|named| judging.judge(&named, std::slice::from_ref(&profile)))
         .collect();
     if let Some(failed) = judged.iter().find(|one| one.projection.is_err()) {
         return Err(failed.failure(&profile));
@@ -134,7 +135,15 @@ impl Input {
     /// It cannot be read, or is no JSON, or has no schemas.
     fn load(&self) -> Result<Document, Failure> {
         let text = text_of(&self.document, "FILE")?;
-        Document::read(&text)
+        let value = serde_json::from_str(&text)
+            .map_err(|error| Failure::message(format!("the document is no JSON: {error}")))?;
+        let document = Document::new(value);
+        match document.schemas().is_empty() {
+            true => Err(Failure::message(
+                "the document has no tool or operation with a schema",
+            )),
+            false => Ok(document),
+        }
     }
 }
 

@@ -6,7 +6,8 @@
 //!          ├─ shapes ─ a hostile source ─►   ″
 //!          ├─ answers ─ a format, a cut ─► read whole and in two pieces
 //!          ├─ oracle ─ a small language ─► compile ─► every mask against the slow judges of tests/masks/oracle
-//!          └─ judge ── a small schema ───► compile ─► texts against the `jsonschema` crate
+//!          ├─ judge ── a small schema ───► compile ─► texts against the `jsonschema` crate
+//!          └─ projections ─ a schema ───► all profiles ─► what is written against the profile, and drawn values
 //! ```
 //!
 //! Each run is limited in time, memory and stack (`drive`), and what breaks a limit is a finding like a
@@ -18,6 +19,7 @@ pub mod drive;
 pub mod judge;
 pub mod meter;
 pub mod oracle;
+pub mod projections;
 pub mod readers;
 pub mod shapes;
 pub mod walk;
@@ -25,7 +27,7 @@ pub mod walk;
 use drive::Target;
 
 /// The targets that need nothing but the library.
-pub const LIBRARY: [Target; 14] = [
+pub const LIBRARY: [Target; 16] = [
     Target::plain("schema", readers::schema),
     Target::plain("regex", readers::regex),
     Target::plain("ecma", readers::ecma),
@@ -40,6 +42,8 @@ pub const LIBRARY: [Target; 14] = [
     Target::shaped("regex_shapes", shaped_regex, shapes::regex),
     Target::plain("oracle", oracle::run),
     Target::shaped("judge", judge::run, judge::shown),
+    Target::plain("project", projections::project),
+    Target::shaped("project_shapes", projections::shaped, judge::shown),
 ];
 
 fn shaped_schema(input: &[u8]) {

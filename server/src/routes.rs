@@ -59,6 +59,7 @@ pub fn configure(config: &mut ServiceConfig, offered: Offered) {
         .service(post("/detokenize").route(web::post().to(tokens::detokenize)))
         .service(post("/v1/grammars").route(web::post().to(grammars::register)))
         .service(post("/v1/repair").route(web::post().to(grammars::repair::create)))
+        .service(post("/v1/project").route(web::post().to(grammars::project::create)))
         .service(post("/v1/grammars/lint").route(web::post().to(grammars::lint)))
         .service(post("/v1/grammars/check").route(web::post().to(grammars::check)))
         .service(post("/v1/grammars/mask").route(web::post().to(grammars::mask)))

@@ -75,6 +75,8 @@ mod operations;
 mod pages;
 #[path = "http/permissions.rs"]
 mod permissions;
+#[path = "http/project.rs"]
+mod project;
 #[path = "http/promises.rs"]
 mod promises;
 #[path = "http/reasoning.rs"]

@@ -33,6 +33,7 @@ mod check;
 mod circles;
 mod fit;
 mod form;
+mod live;
 mod loss;
 mod pattern;
 mod profile;
@@ -47,12 +48,14 @@ pub use profile::Profile;
 pub use proof::{Proof, Relation};
 pub use restore::RestoreError;
 
+use std::cell::OnceCell;
+
 use serde_json::Value;
 
 use lexiform_automata::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform_automata::limits::Limits;
 
-use crate::schema::{Options, explained, normal_forms, read_json};
+use crate::schema::{NormalForms, Options, explained, normal_forms, read_json};
 use form::{Form, Forms, Reading};
 use profile::{References, Root};
 use write::write;
@@ -152,63 +155,129 @@ pub fn project(
     options: &Options,
     limits: &Limits,
 ) -> Result<Projection, CompileError> {
-    let limits = &*limits.begin();
-    limits
-        .cancel
-        .unless(projected(text, profile, toward, options, limits))
+    Projector::new(text, options, limits)?.project(profile, toward, limits)
 }
 
-fn projected(
-    text: &str,
-    profile: &Profile,
-    toward: Toward,
-    options: &Options,
-    limits: &Limits,
-) -> Result<Projection, CompileError> {
-    let source = read_json(text, limits)?;
-    let normal = normal_forms(text, options, limits)?;
-    if !normal.is_live(normal.root) {
-        let empty = Problem::at_pointer(ProblemKind::Unsatisfiable, "", "no value satisfies the schema");
-        return Err(explained(empty.into(), text, options, limits));
+/// A schema in its normal forms, from which projections to any number of targets are written.
+pub struct Projector {
+    source: Value,
+    options: Options,
+    normal: NormalForms,
+    /// What relations are proven against; `None` if it cannot be written.
+    compared: OnceCell<Option<Value>>,
+}
+
+impl Projector {
+    /// Reads a schema.
+    ///
+    /// # Errors
+    /// Fails if the schema does not compile, and if no value satisfies it.
+    pub fn new(text: &str, options: &Options, limits: &Limits) -> Result<Projector, CompileError> {
+        let limits = &*limits.begin();
+        limits.cancel.unless(Projector::read(text, options, limits))
     }
-    if check::check(&source, profile).is_empty() {
-        return Ok(unchanged(source));
+
+    fn read(text: &str, options: &Options, limits: &Limits) -> Result<Projector, CompileError> {
+        let source = read_json(text, limits)?;
+        let normal = normal_forms(text, options, limits)?;
+        if !normal.is_live(normal.root) {
+            let empty = Problem::at_pointer(ProblemKind::Unsatisfiable, "", "no value satisfies the schema");
+            return Err(explained(empty.into(), text, options, limits));
+        }
+        Ok(Projector {
+            source,
+            options: options.clone(),
+            normal,
+            compared: OnceCell::new(),
+        })
     }
-    let fit::Fitted {
-        mut forms,
-        mut losses,
-        mut recodings,
-    } = fit::fit(&normal, &source, profile, toward);
-    wrap(&mut forms, profile);
-    if profile.references != References::Recursive {
-        let opened = circles::open(&mut forms);
-        recodings.extend(opened.into_iter().map(|_| Recoding {
-            pointer: String::new(),
-            message: "where the schema refers to itself, a string holds the JSON text".to_owned(),
-            is_text: true,
-        }));
+
+    /// Returns everything in the schema that a target does not take, with its place.
+    ///
+    /// # Errors
+    /// Fails if it is cancelled.
+    pub fn refusals(&self, profile: &Profile, limits: &Limits) -> Result<Vec<Problem>, CompileError> {
+        let refused = check::check(&self.source, profile, &limits.cancel);
+        limits.cancel.unless(Ok::<_, CompileError>(refused))
     }
-    let shrunk = shrink::shrink(&mut forms, profile, toward);
-    losses.extend(shrunk.losses);
-    recodings.extend(shrunk.recodings);
-    recodings.dedup();
-    let schema = write(&forms, profile, Reading::Target).ok_or_else(|| nothing_left(&losses))?;
-    let problems = check::check(&schema, profile);
-    if !problems.is_empty() {
-        return Err(CompileError { problems });
+
+    /// Projects the schema to a target.
+    ///
+    /// # Errors
+    /// Fails if nothing narrower is left of it, and if the profile has no way to write it.
+    pub fn project(
+        &self,
+        profile: &Profile,
+        toward: Toward,
+        limits: &Limits,
+    ) -> Result<Projection, CompileError> {
+        let limits = &*limits.begin();
+        limits.cancel.unless(self.projected(profile, toward, limits))
     }
-    let restored = write(&forms, &Profile::everything(), Reading::Restored).unwrap_or(Value::Bool(false));
-    let relation = Relation::of(&losses);
-    let proof = proof::prove(&source, &normal, &restored, &losses, options, limits)?;
-    Ok(Projection {
-        schema,
-        restored,
-        forms: Some(forms),
-        losses,
-        recodings,
-        relation,
-        proof,
-    })
+
+    fn projected(
+        &self,
+        profile: &Profile,
+        toward: Toward,
+        limits: &Limits,
+    ) -> Result<Projection, CompileError> {
+        let cancel = &limits.cancel;
+        if check::check(&self.source, profile, cancel).is_empty() {
+            return Ok(unchanged(self.source.clone()));
+        }
+        let fit::Fitted {
+            mut forms,
+            mut losses,
+            mut recodings,
+        } = fit::fit(&self.normal, &self.source, profile, toward, cancel);
+        wrap(&mut forms, profile);
+        if profile.references != References::Recursive {
+            let opened = circles::open(&mut forms);
+            recodings.extend(opened.into_iter().map(|_| Recoding {
+                pointer: String::new(),
+                message: "where the schema refers to itself, a string holds the JSON text".to_owned(),
+                is_text: true,
+            }));
+        }
+        let shrunk = shrink::shrink(&mut forms, profile, toward, limits);
+        losses.extend(shrunk.losses);
+        recodings.extend(shrunk.recodings);
+        recodings.dedup();
+        let schema = write(&forms, profile, Reading::Target, cancel).ok_or_else(|| nothing_left(&losses))?;
+        let problems = check::check(&schema, profile, cancel);
+        if !problems.is_empty() {
+            return Err(CompileError { problems });
+        }
+        let restored = write(&forms, &Profile::everything(), Reading::Restored, cancel);
+        let restored = restored.unwrap_or(Value::Bool(false));
+        let relation = Relation::of(&losses);
+        let proof = self.proof(&restored, &losses, limits)?;
+        Ok(Projection {
+            schema,
+            restored,
+            forms: Some(forms),
+            losses,
+            recodings,
+            relation,
+            proof,
+        })
+    }
+
+    /// Proves the relation that the losses leave, as far as the algebra of schemas can.
+    fn proof(&self, restored: &Value, losses: &[Loss], limits: &Limits) -> Result<Proof, CompileError> {
+        let compared = match self.compared.get() {
+            Some(compared) => compared,
+            None => {
+                let compared = proof::compared(&self.source, &self.normal, &self.options, limits);
+                limits.cancel.unless(Ok::<_, CompileError>(()))?;
+                self.compared.get_or_init(|| compared)
+            }
+        };
+        Ok(match compared {
+            Some(compared) => proof::prove(compared, restored, losses, &self.options, limits),
+            None => Proof::Open,
+        })
+    }
 }
 
 /// Returns everything in a schema that a target does not take, with its place.
@@ -217,7 +286,8 @@ fn projected(
 /// Fails if the text is no JSON.
 pub fn refusals(text: &str, profile: &Profile, limits: &Limits) -> Result<Vec<Problem>, CompileError> {
     let source = read_json(text, limits)?;
-    Ok(check::check(&source, profile))
+    let refused = check::check(&source, profile, &limits.cancel);
+    limits.cancel.unless(Ok::<_, CompileError>(refused))
 }
 
 fn unchanged(source: Value) -> Projection {

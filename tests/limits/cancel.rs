@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lexiform::Grammar;
 use lexiform::error::{CompileError, ProblemKind};
 use lexiform::limits::{Cancel, Limits};
+use lexiform::project::{Profile, Projector, Toward};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Options, Source, unless_cancelled};
 use lexiform_syntax::schema;
@@ -129,6 +130,41 @@ fn a_compile_can_be_called_off_at_every_stage() {
             assert_called_off(what, compiler().compile(Source::JsonSchema(&source), &options));
         }
     }
+}
+
+/// Guards against passes of a projection that go on for nobody once the normal forms are there: each of the
+/// many properties is looked at in the source, in the forms, and in what is written.
+#[test]
+fn a_projection_can_be_called_off_at_every_stage() {
+    let property = |at: usize| {
+        (
+            format!("p{at}"),
+            json!({"type": "object", "properties": {"a": {"minLength": 1}}}),
+        )
+    };
+    let source = json!({"type": "object", "properties": object(300, property)}).to_string();
+    let (whole, _) = called_off(usize::MAX);
+    let projector = Projector::new(&source, &whole.schema, &whole.limits).expect("it compiles");
+    for name in Profile::names() {
+        let profile = Profile::named(name).expect("a profile of the library");
+        let project = |limits: &Limits| projector.project(&profile, Toward::Wider, limits).map(|_| ());
+        let (options, looks) = called_off(usize::MAX);
+        project(&options.limits).expect("it can be written");
+        let looks = looks.load(Ordering::Relaxed);
+        assert!(looks > 300, "{name}: {looks} looks");
+        for part in 0..12 {
+            let (options, _) = called_off(1 + looks * part / 12);
+            assert_called_off(name, project(&options.limits));
+        }
+        // What was called off is not remembered.
+        project(&Limits::default()).expect("it can be written");
+    }
+    let (options, looks) = called_off(1);
+    assert_called_off(
+        "refusals",
+        projector.refusals(&Profile::named("gemini").expect("known"), &options.limits),
+    );
+    assert_eq!(looks.load(Ordering::Relaxed), 1);
 }
 
 fn allowed(grammar: &Grammar, text: &str) -> Vec<Vec<u32>> {

@@ -3,7 +3,7 @@
 
 use lexiform::limits::Limits;
 use lexiform::project::{
-    Effect, Profile, Projection, Proof, Receiver, Relation, Toward, project, refusals, tested,
+    Effect, Profile, Projection, Projector, Proof, Receiver, Relation, Toward, project, refusals, tested,
 };
 use lexiform::schema::{AdditionalProperties, Inclusion, Options, inclusion};
 use serde_json::{Value, json};
@@ -430,4 +430,70 @@ fn long_chains_and_doubling_definitions_end() {
             );
         }
     }
+}
+
+/// Guards against schemas that nobody could read: definitions are written wherever they are used for a target
+/// that has none.
+#[test]
+fn what_is_written_is_no_longer_than_a_source_may_be() {
+    let mut definitions = serde_json::Map::new();
+    for at in 0..12 {
+        let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
+        let properties = json!({"a": next, "b": next});
+        definitions.insert(
+            format!("d{at}"),
+            json!({"type": "object", "properties": properties}),
+        );
+    }
+    definitions.insert(
+        "d12".to_owned(),
+        json!({"type": "array", "items": {"type": "string"}}),
+    );
+    let text = json!({"$ref": "#/$defs/d0", "$defs": definitions}).to_string();
+    let limits = Limits {
+        source_bytes: 50_000,
+        ..Limits::default()
+    };
+    let (outlines, options) = (profile("outlines"), Options::for_generation());
+    let projection = project(&text, &outlines, Toward::Wider, &options, &limits).expect("it is written");
+    assert!(projection.schema().to_string().len() <= limits.source_bytes);
+    assert!(projection.recodings().iter().any(|recoding| recoding.is_text));
+    assert_eq!(projection.relation(), Relation::Equal);
+    let found = tested(&text, &projection, &options, &limits, 20, 1).expect("it compiles");
+    assert!(found.contradictions.is_empty(), "{:?}", found.contradictions);
+}
+
+/// The seeds of the fuzz target `project`, with its checks.
+#[test]
+fn seeds_are_projected_to_all_targets_as_their_relation_says() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/project");
+    let (options, limits) = (Options::for_generation(), Limits::default());
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("the folder of seeds") {
+        let path = entry.expect("a file").path();
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let projector = Projector::new(&text, &options, &limits).expect("it compiles");
+        for profile in Profile::names().map(profile) {
+            for toward in [Toward::Wider, Toward::Narrower] {
+                let told = format!("{} for {}", path.display(), profile.name);
+                let alone = project(&text, &profile, toward, &options, &limits);
+                let Ok(projection) = projector.project(&profile, toward, &limits) else {
+                    assert!(alone.is_err(), "{told}");
+                    continue;
+                };
+                assert_eq!(
+                    alone.map(|alone| alone.schema().clone()).ok().as_ref(),
+                    Some(projection.schema())
+                );
+                let written = projection.schema().to_string();
+                let refused = refusals(&written, &profile, &limits).expect("JSON");
+                assert!(refused.is_empty(), "{told}: {written}: {refused:?}");
+                let found = tested(&text, &projection, &options, &limits, 20, 1).expect("it compiles");
+                let found = found.contradictions;
+                assert!(found.is_empty(), "{told}: {written}: {found:?}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 60, "{count} projections");
 }

@@ -2,23 +2,21 @@
 
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
-
 /// A document with schemas.
 #[derive(Clone, Debug)]
-pub(super) struct Document {
+pub struct Document {
     value: Value,
 }
 
 /// A schema of a document.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub struct Named {
     /// The name of its tool or operation; `schema` for a document that is one.
-    pub(super) name: String,
+    pub name: String,
     /// The JSON pointer of its place in the document.
-    pub(super) pointer: String,
+    pub pointer: String,
     /// The schema, with everything that it refers to.
-    pub(super) schema: Value,
+    pub schema: Value,
 }
 
 /// The members of a tool that hold its schema, by provider: MCP, Anthropic, OpenAI and others.
@@ -31,29 +29,18 @@ const OF_TOOLS: [&str; 5] = [
 ];
 
 impl Document {
-    /// Reads a document.
-    ///
-    /// # Errors
-    /// It is no JSON, or has no schemas.
-    pub(super) fn read(text: &str) -> Result<Document, Failure> {
-        let value = serde_json::from_str(text)
-            .map_err(|error| Failure::message(format!("the document is no JSON: {error}")))?;
-        let document = Document { value };
-        match document.schemas().is_empty() {
-            true => Err(Failure::message(
-                "the document has no tool or operation with a schema",
-            )),
-            false => Ok(document),
-        }
+    /// Creates a document of a value.
+    pub fn new(value: Value) -> Document {
+        Document { value }
     }
 
     /// Returns the document.
-    pub(super) fn value(&self) -> &Value {
+    pub fn value(&self) -> &Value {
         &self.value
     }
 
     /// Returns its schemas, in order.
-    pub(super) fn schemas(&self) -> Vec<Named> {
+    pub fn schemas(&self) -> Vec<Named> {
         if self.value.get("openapi").is_some() || self.value.get("paths").is_some_and(Value::is_object) {
             return self.of_openapi();
         }
@@ -78,17 +65,22 @@ impl Document {
                 && !of_tool(&self.value, "").is_empty()
             {
                 true => of_tool(&self.value, ""),
-                false => vec![Named {
-                    name: "schema".to_owned(),
-                    pointer: String::new(),
-                    schema: self.value.clone(),
-                }],
+                false => vec![self.whole()],
             },
         }
     }
 
+    /// Returns the whole document as a schema.
+    pub fn whole(&self) -> Named {
+        Named {
+            name: "schema".to_owned(),
+            pointer: String::new(),
+            schema: self.value.clone(),
+        }
+    }
+
     /// Puts a schema into the place of one of its schemas.
-    pub(super) fn replace(&mut self, named: &Named, schema: Value) {
+    pub fn replace(&mut self, named: &Named, schema: Value) {
         if let Some(place) = self.value.pointer_mut(&named.pointer) {
             *place = schema;
         }

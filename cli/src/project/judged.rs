@@ -1,12 +1,10 @@
 //! One schema for one target: what the target refuses, and how the projection relates to the schema.
 
-use std::sync::OnceLock;
-
 use clap::ValueEnum;
 use lexiform::error::{CompileError, Problem};
 use lexiform::limits::Limits;
 use lexiform::project::{
-    Contradiction, Profile, Projection, Proof, Relation, Tested, Toward, project, refusals, tested,
+    Contradiction, Profile, Projection, Projector, Proof, Relation, Tested, Toward, refusals, tested,
 };
 use lexiform::schema::Options;
 use serde_json::{Value, json};
@@ -47,25 +45,31 @@ impl From<Losing> for Toward {
 }
 
 /// How schemas are judged.
-pub(super) struct Judging {
-    toward: Toward,
-    draws: usize,
-    options: Options,
-    limits: Limits,
+pub struct Judging {
+    /// The side of losses.
+    pub toward: Toward,
+    /// The values that are drawn from both sides where a relation is not proven.
+    pub draws: usize,
+    /// How schemas are read.
+    pub options: Options,
+    /// The limits of each projection, and of each test.
+    pub limits: Limits,
 }
 
-/// A schema with its projection.
-pub(super) struct Judged {
-    pub(super) named: Named,
+/// A schema with its projection to one target.
+pub struct Judged {
+    /// The schema.
+    pub named: Named,
     /// What the target does not take.
-    pub(super) refused: Vec<Problem>,
-    pub(super) projection: Result<Projection, CompileError>,
+    pub refused: Vec<Problem>,
+    /// The projection, or why there is none.
+    pub projection: Result<Projection, CompileError>,
     /// What a test on drawn values found, where the relation is not proven.
-    tested: OnceLock<Option<Tested>>,
+    pub tested: Option<Tested>,
 }
 
-impl Judging {
-    pub(super) fn new(side: Side) -> Judging {
+impl From<Side> for Judging {
+    fn from(side: Side) -> Self {
         Judging {
             toward: side.toward.into(),
             draws: side.draws,
@@ -73,45 +77,53 @@ impl Judging {
             limits: Limits::default(),
         }
     }
+}
 
-    pub(super) fn judge(&self, named: Named, profile: &Profile) -> Judged {
+impl Judging {
+    /// Judges a schema for each of these targets.
+    pub fn judge(&self, named: &Named, profiles: &[Profile]) -> Vec<Judged> {
         let text = named.schema.to_string();
-        let refused = refusals(&text, profile, &self.limits).unwrap_or_else(|error| error.problems);
-        let projection = project(&text, profile, self.toward, &self.options, &self.limits);
-        let judged = Judged {
-            named,
-            refused,
-            projection,
-            tested: OnceLock::new(),
+        let projector = Projector::new(&text, &self.options, &self.limits);
+        let judge = |profile| match &projector {
+            Ok(projector) => self.target(named, &text, projector, profile),
+            Err(error) => Judged {
+                named: named.clone(),
+                refused: refusals(&text, profile, &self.limits).unwrap_or_else(|error| error.problems),
+                projection: Err(error.clone()),
+                tested: None,
+            },
         };
-        if let Ok(projection) = &judged.projection
-            && projection.proof() == Proof::Open
-            && self.draws > 0
-        {
-            let found = tested(&text, projection, &self.options, &self.limits, self.draws, 1);
-            let _ = judged.tested.set(found.ok());
+        profiles.iter().map(judge).collect()
+    }
+
+    /// Judges a schema that compiles.
+    pub fn target(&self, named: &Named, text: &str, projector: &Projector, profile: &Profile) -> Judged {
+        let refused = projector.refusals(profile, &self.limits);
+        let projection = projector.project(profile, self.toward, &self.limits);
+        let open = projection.as_ref().ok();
+        let open = open.filter(|projection| projection.proof() == Proof::Open && self.draws > 0);
+        let test = |projection| tested(text, projection, &self.options, &self.limits, self.draws, 1).ok();
+        Judged {
+            named: named.clone(),
+            refused: refused.unwrap_or_else(|error| error.problems),
+            tested: open.and_then(test),
+            projection,
         }
-        judged
     }
 }
 
 impl Judged {
-    fn tested(&self) -> Option<&Tested> {
-        self.tested.get().and_then(Option::as_ref)
-    }
-
     /// Returns the exit code: a projection that drawn values contradict is no answer.
-    pub(super) fn code(&self) -> Code {
-        match self
-            .tested()
-            .is_some_and(|tested| !tested.contradictions.is_empty())
-        {
+    pub fn code(&self) -> Code {
+        let tested = self.tested.as_ref();
+        match tested.is_some_and(|tested| !tested.contradictions.is_empty()) {
             true => Code::No,
             false => Code::Fine,
         }
     }
 
-    pub(super) fn is_lossy(&self) -> bool {
+    /// Returns `true` if the target cannot have all of the schema.
+    pub fn is_lossy(&self) -> bool {
         self.projection
             .as_ref()
             .map_or(true, |projection| projection.relation() != Relation::Equal)
@@ -196,7 +208,7 @@ impl Judged {
             Relation::Neither => "wider in some places, narrower in others".to_owned(),
             other => other.as_str().to_owned(),
         };
-        match (projection.proof(), self.tested()) {
+        match (projection.proof(), self.tested.as_ref()) {
             (Proof::Proven, _) => format!("{relation}, proven"),
             (Proof::Open, Some(tested)) if tested.contradictions.is_empty() => format!(
                 "{relation}, tested on {} values and {} answers",
@@ -214,7 +226,7 @@ impl Judged {
     }
 
     /// Returns everything about it as JSON.
-    pub(super) fn json(&self, profile: &Profile) -> Value {
+    pub fn json(&self, profile: &Profile) -> Value {
         let refused: Vec<Value> = self.refused.iter().map(problem_json).collect();
         let mut json = json!({"name": self.named.name, "pointer": self.named.pointer, "profile": profile.name,
             "taken": self.refused.is_empty(), "refused": refused});
@@ -232,7 +244,7 @@ impl Judged {
                     .map(|recoding| json!({"pointer": recoding.pointer, "message": recoding.message}))
                     .collect();
                 json["schema"] = projection.schema().clone();
-                if let Some(tested) = self.tested() {
+                if let Some(tested) = self.tested.as_ref() {
                     json["tested"] = json!({"values": tested.values, "answers": tested.answers, "valid": tested.valid,
                         "contradictions": tested.contradictions.iter().map(shown).collect::<Vec<_>>()});
                 }

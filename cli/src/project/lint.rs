@@ -67,16 +67,12 @@ pub fn run(args: Args) -> Outcome {
             .map(|name| super::profile(name))
             .collect::<Result<_, _>>()?,
     };
-    let judging = Judging::new(args.side);
-    let mut tools: Vec<Vec<Judged>> = Vec::new();
-    for named in document.schemas() {
-        tools.push(
-            profiles
-                .iter()
-                .map(|profile| judging.judge(named.clone(), profile))
-                .collect(),
-        );
-    }
+    let judging = Judging::from(args.side);
+    let schemas = document.schemas();
+    let tools: Vec<Vec<Judged>> = schemas
+        .iter()
+        .map(|named| judging.judge(named, &profiles))
+        .collect();
     let is_bad = |judged: &Judged| match args.fail_on {
         FailOn::Refused => !judged.refused.is_empty(),
         FailOn::Lossy => judged.is_lossy(),

@@ -276,8 +276,7 @@ impl GrammarStore {
             }
             let limits = Limits {
                 cancel,
-                meter: shelf.memory.one_of(interest.owner()),
-                ..self.limits.clone()
+                ..self.limits(interest)
             };
             let begun = Instant::now();
             let compiled = compile(language, &self.compilers.of(&place.key), &limits);
@@ -292,6 +291,15 @@ impl GrammarStore {
             }
             compiled.map_err(Arc::new)
         })
+    }
+
+    /// Returns the limits of work for this request alone, which is cancelled with its interest.
+    pub fn limits(&self, interest: &Interest) -> Limits {
+        Limits {
+            cancel: interest.cancel(),
+            meter: self.shelf.memory.one_of(interest.owner()),
+            ..self.limits.clone()
+        }
     }
 
     /// Returns the estimated size in bytes of the cached grammars that this owner is charged for.

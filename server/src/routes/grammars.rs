@@ -1,6 +1,7 @@
 //! `POST /v1/grammars` (compile once, use by identity) and the queries of a grammar: `lint`, `check`, `mask`,
 //! `explain`; and `POST /v1/verify`, which checks certificates again.
 
+pub mod project;
 pub mod repair;
 
 use std::sync::Arc;

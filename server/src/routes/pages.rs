@@ -74,9 +74,11 @@ static FILES: LazyLock<Vec<PageFile>> = LazyLock::new(|| {
         SCRIPT "playground/main.js",
         SCRIPT "playground/places.js",
         STYLE "playground/playground.css",
-        SCRIPT "playground/request.js",
+        SCRIPT "playground/projections.js",
         SCRIPT "playground/prompt.js",
+        SCRIPT "playground/request.js",
         SCRIPT "playground/snippets.js",
+        SCRIPT "playground/tabs.js",
     ]
 });
 

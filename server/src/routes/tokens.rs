@@ -2,6 +2,7 @@
 //! tokenizer, and back.
 
 use actix_web::HttpResponse;
+use lexiform::vocab::TokenKind;
 use serde_json::json;
 
 use crate::model::served::ServedModel;
@@ -28,7 +29,10 @@ pub async fn tokenize(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
                 prompt::resolve(served, &mut chat.generation, interest)?;
                 let cutting = PromptTokenizer::of_text(served, "messages", interest);
                 let prompt::Chat { tokens, prompt, .. } = prompt::of_chat(served, &chat, cutting)?;
-                let spans = prompt.map(|prompt| tokens::spans(&prompt, chat.messages.len()));
+                let vocabulary = served.vocabulary();
+                let controls = tokens.iter().filter(|&&token| vocabulary.kind(token) != TokenKind::Text);
+                let controls = controls.filter_map(|&token| std::str::from_utf8(vocabulary.bytes(token)).ok());
+                let spans = prompt.map(|prompt| tokens::spans(&prompt, chat.messages.len(), controls));
                 let told = json!({"count": tokens.len(), "max_model_len": most, "prompt": read(served, &tokens),
                                   "spans": spans, "tokens": tokens});
                 return Ok((told, chat.ignored));

@@ -1,5 +1,6 @@
 //! `POST /v1/grammars` and its subroutes: a constraint in any of its fields, and the queries of it.
 
+pub mod project;
 pub mod repair;
 
 use serde_json::{Value, json};

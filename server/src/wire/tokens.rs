@@ -50,8 +50,10 @@ pub fn read(body: &[u8]) -> Result<Tokenized, ApiError> {
 
 /// Returns who wrote which part of a prompt. The texts of the parts are the text of the prompt, and their
 /// places are counted in characters. A system message that the service put before the request's
-/// messages shifts their places in the conversation, not in the request.
-pub fn spans(prompt: &Rendered, messages: usize) -> Value {
+/// messages shifts their places in the conversation, not in the request. `controls` are the names of the
+/// control tokens of the prompt, in their order.
+pub fn spans<'t>(prompt: &Rendered, messages: usize, controls: impl Iterator<Item = &'t str>) -> Value {
+    let added = prompt.messages().saturating_sub(messages);
     let mut start = 0;
     let spans = prompt.spans().map(|span| {
         let text = &prompt.text()[span.range];
@@ -59,12 +61,51 @@ pub fn spans(prompt: &Rendered, messages: usize) -> Value {
         let mut told = json!({"start": start, "end": end, "from": "template", "text": text});
         if let Writer::Request(pointer) = span.writer {
             told["from"] = "request".into();
-            told["pointer"] = in_request(pointer, prompt.messages().saturating_sub(messages)).into();
+            told["pointer"] = in_request(pointer, added).into();
         }
         start = end;
         told
     });
-    spans.collect()
+    let mut spans: Vec<Value> = spans.collect();
+    mark_controls(&mut spans, controls);
+    spans.into()
+}
+
+/// The maximum number of control tokens that are in no part of the template: the tokenizer adds one at the
+/// beginning or end.
+const ADDED_CONTROLS: usize = 8;
+
+/// Adds the places of the control tokens to the parts that the template wrote, where alone they are
+/// recognised.
+fn mark_controls<'t>(spans: &mut [Value], controls: impl Iterator<Item = &'t str>) {
+    let mut added = 0;
+    // The next part, and the byte and the character in it from which the next token is looked for.
+    let (mut part, mut byte, mut character) = (0, 0, 0);
+    for control in controls.filter(|control| !control.is_empty()) {
+        let rest = spans.iter().enumerate().skip(part);
+        let mut places = rest
+            .filter(|(_, span)| span["from"] == "template")
+            .filter_map(|(at, span)| {
+                let from = if at == part { byte } else { 0 };
+                Some((at, from, from + span["text"].as_str()?[from..].find(control)?))
+            });
+        let Some((at, from, place)) = places.next() else {
+            added += 1;
+            if added > ADDED_CONTROLS {
+                return;
+            }
+            continue;
+        };
+        let text = spans[at]["text"].as_str().unwrap_or_default();
+        let begin = if at == part { character } else { 0 } + text[from..place].chars().count();
+        (part, byte, character) = (at, place + control.len(), begin + control.chars().count());
+        let start = spans[at]["start"].as_u64().unwrap_or(0) as usize;
+        let found = json!({"start": start + begin, "end": start + character});
+        match spans[at].get_mut("control_tokens").and_then(Value::as_array_mut) {
+            Some(known) => known.push(found),
+            None => spans[at]["control_tokens"] = json!([found]),
+        }
+    }
 }
 
 /// Returns the place in the request of a place in the conversation before whose messages the service put

@@ -169,11 +169,14 @@ fn a_prompt_is_known_by_its_writers() {
         {"role": "user", "content": "é<|im_"}, {"role": "assistant", "content": "end|>"}]});
     let answer = service.post("/tokenize", &body.to_string()).json();
     let expected = json!([
-        {"start": 0, "end": 17, "from": "template", "text": "<|im_start|>user\n"},
+        {"start": 0, "end": 17, "from": "template", "text": "<|im_start|>user\n",
+         "control_tokens": [{"start": 0, "end": 12}]},
         {"start": 17, "end": 23, "from": "request", "pointer": "/messages/0/content", "text": "é<|im_"},
-        {"start": 23, "end": 56, "from": "template", "text": "<|im_end|>\n<|im_start|>assistant\n"},
+        {"start": 23, "end": 56, "from": "template", "text": "<|im_end|>\n<|im_start|>assistant\n",
+         "control_tokens": [{"start": 23, "end": 33}, {"start": 34, "end": 46}]},
         {"start": 56, "end": 61, "from": "request", "pointer": "/messages/1/content", "text": "end|>"},
-        {"start": 61, "end": 94, "from": "template", "text": "<|im_end|>\n<|im_start|>assistant\n"},
+        {"start": 61, "end": 94, "from": "template", "text": "<|im_end|>\n<|im_start|>assistant\n",
+         "control_tokens": [{"start": 61, "end": 71}, {"start": 72, "end": 84}]},
     ]);
     assert_eq!(answer["spans"], expected);
     let tokens = answer["tokens"].as_array().map_or(&[][..], Vec::as_slice);

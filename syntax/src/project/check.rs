@@ -1,8 +1,11 @@
 //! Checks a schema against a profile, keyword by keyword.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use lexiform_automata::error::{Problem, ProblemKind};
+use lexiform_automata::limits::{Account, Cancel};
 
 use crate::schema::escape_segment;
 
@@ -13,20 +16,29 @@ use super::size::{Size, schemas_within};
 /// The keywords that say nothing about values and that every target takes.
 const NOTES: [&str; 3] = ["title", "description", "$defs"];
 
-/// Returns everything in a schema that the target does not take, with its place.
-pub(super) fn check(schema: &Value, profile: &Profile) -> Vec<Problem> {
+/// Returns everything in a schema that the target does not take, with its place. If it is cancelled, the
+/// result is not used.
+pub(super) fn check(schema: &Value, profile: &Profile, cancel: &Cancel) -> Vec<Problem> {
     let mut checking = Checking {
         profile,
         document: schema,
         problems: Vec::new(),
+        held: cancel.account(),
+        has_references: HashMap::new(),
     };
     checking.root();
     let mut open = vec![(String::new(), schema)];
+    // The pointers of all places may be many times as long as the schema.
+    let mut held = cancel.account();
     while let Some((pointer, schema)) = open.pop() {
+        if cancel.is_asked() {
+            break;
+        }
         match schema {
             Value::Object(map) => {
                 checking.schema(&pointer, map);
                 let within = schemas_within(map).into_iter().rev();
+                let within = within.take_while(|(segment, _)| held.grow(pointer.len() + segment.len()));
                 open.extend(within.map(|(segment, inner)| (format!("{pointer}{segment}"), inner)));
             }
             _ if profile.any => {}
@@ -62,7 +74,7 @@ pub(super) fn has_circle(document: &Value) -> bool {
         }
         found
     };
-    let mut known: std::collections::HashMap<String, Vec<String>> = Default::default();
+    let mut known: HashMap<String, Vec<String>> = Default::default();
     let mut open = vec![String::new()];
     while let Some(pointer) = open.pop() {
         if let (false, Some(schema)) = (known.contains_key(&pointer), document.pointer(&pointer)) {
@@ -72,7 +84,7 @@ pub(super) fn has_circle(document: &Value) -> bool {
         }
     }
     // A walk in depth finds a schema that is still being visited.
-    let mut states: std::collections::HashMap<&str, bool> = Default::default();
+    let mut states: HashMap<&str, bool> = Default::default();
     let mut path: Vec<(&str, usize)> = vec![("", 0)];
     states.insert("", false);
     while let Some((at, next)) = path.last_mut() {
@@ -98,6 +110,9 @@ struct Checking<'p> {
     profile: &'p Profile,
     document: &'p Value,
     problems: Vec<Problem>,
+    held: Account,
+    /// Whether there are references in what a reference leads to, by its pointer.
+    has_references: HashMap<String, bool>,
 }
 
 impl Checking<'_> {
@@ -106,8 +121,14 @@ impl Checking<'_> {
             "" => pointer.to_owned(),
             keyword => format!("{pointer}/{}", escape_segment(keyword)),
         };
-        self.problems
-            .push(Problem::at_pointer(ProblemKind::Unsupported, pointer, message));
+        let message = message.into();
+        if self
+            .held
+            .grow(size_of::<Problem>() + pointer.len() + message.len())
+        {
+            let problem = Problem::at_pointer(ProblemKind::Unsupported, pointer, message);
+            self.problems.push(problem);
+        }
     }
 
     fn root(&mut self) {
@@ -232,7 +253,16 @@ impl Checking<'_> {
         }
     }
 
-    fn has_reference(&self, target: &str) -> bool {
+    fn has_reference(&mut self, target: &str) -> bool {
+        if let Some(&known) = self.has_references.get(target) {
+            return known;
+        }
+        let found = self.finds_reference(target);
+        self.has_references.insert(target.to_owned(), found);
+        found
+    }
+
+    fn finds_reference(&self, target: &str) -> bool {
         let mut open: Vec<&Value> = self.document.pointer(target).into_iter().collect();
         while let Some(next) = open.pop() {
             let Value::Object(map) = next else { continue };
@@ -410,10 +440,11 @@ impl Checking<'_> {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
+        let all: HashSet<&str> = required.iter().copied().collect();
         let missing = properties
             .into_iter()
             .flat_map(Map::keys)
-            .find(|name| !required.contains(&name.as_str()));
+            .find(|name| !all.contains(name.as_str()));
         if let Some(name) = missing.filter(|_| !is_optional) {
             self.add(
                 pointer,

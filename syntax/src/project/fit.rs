@@ -15,6 +15,8 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use lexiform_automata::limits::{Account, Cancel};
+
 use crate::schema::{GoalId, Keyword, NodeId, Normal, NormalForms, Way, escape_segment};
 
 use super::form::{Definition, DefinitionId, Form, FormId, Forms, Notes};
@@ -29,7 +31,14 @@ pub(super) struct Fitted {
 }
 
 /// Fits normal forms to a profile. `source` is the text of the schema as JSON, for titles and descriptions.
-pub(super) fn fit(normal: &NormalForms, source: &Value, profile: &Profile, toward: Toward) -> Fitted {
+/// If it is cancelled, the result is not used.
+pub(super) fn fit(
+    normal: &NormalForms,
+    source: &Value,
+    profile: &Profile,
+    toward: Toward,
+    cancel: &Cancel,
+) -> Fitted {
     let forms = Forms {
         list: Vec::new(),
         notes: Vec::new(),
@@ -42,8 +51,11 @@ pub(super) fn fit(normal: &NormalForms, source: &Value, profile: &Profile, towar
         source,
         profile,
         toward,
+        cancel,
+        held: cancel.account(),
         forms,
         known: HashMap::new(),
+        numbers: HashMap::new(),
         open: Vec::new(),
         goals: Vec::new(),
         losses: Vec::new(),
@@ -51,6 +63,9 @@ pub(super) fn fit(normal: &NormalForms, source: &Value, profile: &Profile, towar
     };
     fitting.forms.root = fitting.goal(normal.root);
     while let Some((definition, goal)) = fitting.open.pop() {
+        if cancel.is_asked() {
+            break;
+        }
         let form = fitting.body(goal);
         fitting.forms.definitions[definition.index()].form = form;
     }
@@ -86,8 +101,13 @@ struct Fitting<'a> {
     source: &'a Value,
     profile: &'a Profile,
     toward: Toward,
+    cancel: &'a Cancel,
+    /// The bytes of the definitions, losses and recodings: pointers may be as long as the source.
+    held: Account,
     forms: Forms,
     known: HashMap<Meant, DefinitionId>,
+    /// The last number of each name of a definition, 0 for a name without one.
+    numbers: HashMap<String, usize>,
     open: Vec<(DefinitionId, GoalId)>,
     /// The goal of each definition.
     goals: Vec<GoalId>,
@@ -120,8 +140,11 @@ impl Fitting<'_> {
     fn define(&mut self, meant: Meant, goal: GoalId) -> DefinitionId {
         let id = DefinitionId(self.forms.definitions.len() as u32);
         let pointer = self.pointer(goal);
+        let name = self.free_name(&pointer);
+        self.held
+            .grow(size_of::<Definition>() + pointer.len() + 2 * name.len());
         self.forms.definitions.push(Definition {
-            name: self.free_name(&pointer),
+            name,
             pointer,
             form: FormId(0),
         });
@@ -131,8 +154,9 @@ impl Fitting<'_> {
         id
     }
 
-    /// Returns a name for a definition: the last segment of its pointer that is no keyword.
-    fn free_name(&self, pointer: &str) -> String {
+    /// Returns a name for a definition, which none has yet: the last segment of its pointer that is no
+    /// keyword.
+    fn free_name(&mut self, pointer: &str) -> String {
         let segment = pointer
             .rsplit('/')
             .find(|segment| !segment.is_empty() && !is_keyword(segment));
@@ -144,13 +168,13 @@ impl Fitting<'_> {
             }
         };
         let name: String = segment.unwrap_or("root").chars().take(48).map(plain).collect();
-        let is_taken = |name: &str| self.forms.definitions.iter().any(|other| other.name == name);
         let mut numbered = name.clone();
-        let mut number = 1;
-        while is_taken(&numbered) {
-            number += 1;
+        while self.numbers.contains_key(&numbered) {
+            let number = self.numbers.entry(name.clone()).or_default();
+            *number = (*number).max(1) + 1;
             numbered = format!("{name}_{number}");
         }
+        self.numbers.insert(numbered.clone(), 0);
         numbered
     }
 
@@ -379,13 +403,13 @@ impl Fitting<'_> {
         let literals = self.normal.goals.literals(goal);
         let mut nodes: Vec<NodeId> = literals.iter().map(|literal| literal.node).collect();
         let mut next = 0;
-        while let Some(&node) = nodes.get(next).filter(|_| next < MOST_SEARCHED) {
+        while let Some(&node) = nodes.get(next) {
             let mut names = tree.node(node).keywords.iter().map(|(name, _)| *name);
             if let Some(name) = names.find(|name| keywords.contains(name)) {
                 return tree.keyword_pointer(node, &escape_segment(name));
             }
             for further in tree.beside(node) {
-                if !nodes.contains(&further) {
+                if nodes.len() < MOST_SEARCHED && !nodes.contains(&further) {
                     nodes.push(further);
                 }
             }
@@ -401,14 +425,24 @@ impl Fitting<'_> {
             Toward::Wider => Effect::Wider,
             Toward::Narrower => Effect::Narrower,
         };
-        let pointer = self.place(goal, keywords);
-        self.losses.push(Loss {
-            pointer,
+        self.note_loss(Loss {
+            pointer: self.place(goal, keywords),
             effect,
             message: message.to_owned(),
             is_absence: false,
         });
         effect == Effect::Wider
+    }
+
+    fn note_loss(&mut self, loss: Loss) {
+        let is_known = self.losses.last() == Some(&loss);
+        if !is_known
+            && self
+                .held
+                .grow(size_of::<Loss>() + loss.pointer.len() + loss.message.len())
+        {
+            self.losses.push(loss);
+        }
     }
 
     /// Returns `true` if the target takes counts of this size.
@@ -418,11 +452,15 @@ impl Fitting<'_> {
     }
 
     fn recode(&mut self, goal: GoalId, as_what: Recoded, message: &str) {
-        self.recodings.push(Recoding {
+        let recoding = Recoding {
             pointer: self.pointer(goal),
             message: message.to_owned(),
             is_text: as_what == Recoded::Text,
-        });
+        };
+        let bytes = size_of::<Recoding>() + recoding.pointer.len() + message.len();
+        if self.recodings.last() != Some(&recoding) && self.held.grow(bytes) {
+            self.recodings.push(recoding);
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use lexiform_automata::error::{CompileError, ProblemKind};
+use lexiform_automata::error::ProblemKind;
 use lexiform_automata::limits::Limits;
 
 use crate::schema::{Inclusion, NormalForms, Options, inclusion};
@@ -61,54 +61,59 @@ pub enum Proof {
     Open,
 }
 
+/// Returns what relations to a schema are proven against: the schema, or the one whose objects are closed
+/// where options close them. `None` if that one cannot be written.
+pub(super) fn compared(
+    source: &Value,
+    normal: &NormalForms,
+    options: &Options,
+    limits: &Limits,
+) -> Option<Value> {
+    let is_closed = normal.notes.iter().any(|note| note.kind == ProblemKind::Closed);
+    match is_closed {
+        false => Some(source.clone()),
+        true => {
+            closed_source(source, normal, limits).filter(|closed| within(closed, source, options, limits))
+        }
+    }
+}
+
 /// Proves the relation that the losses leave. What is written as null because it may be absent counts as
 /// optional here: that it is always there is the one loss that this does not compare.
 pub(super) fn prove(
     source: &Value,
-    normal: &NormalForms,
     restored: &Value,
     losses: &[Loss],
     options: &Options,
     limits: &Limits,
-) -> Result<Proof, CompileError> {
-    let is_closed = normal.notes.iter().any(|note| note.kind == ProblemKind::Closed);
-    let closed = match is_closed {
-        false => None,
-        true => match closed_source(source, normal) {
-            Some(closed) if within(&closed, source, options, limits)? => Some(closed),
-            _ => return Ok(Proof::Open),
-        },
-    };
-    let source = closed.as_ref().unwrap_or(source);
+) -> Proof {
     let has = |effect| {
         losses
             .iter()
             .any(|loss| loss.effect == effect && !loss.is_absence)
     };
-    let is_proven = (has(Effect::Narrower) || within(source, restored, options, limits)?)
-        && (has(Effect::Wider) || within(restored, source, options, limits)?);
     let is_said = !has(Effect::Narrower) || !has(Effect::Wider);
-    Ok(if is_proven && is_said {
-        Proof::Proven
-    } else {
-        Proof::Open
-    })
+    let is_proven = is_said
+        && (has(Effect::Narrower) || within(source, restored, options, limits))
+        && (has(Effect::Wider) || within(restored, source, options, limits));
+    match is_proven {
+        true => Proof::Proven,
+        false => Proof::Open,
+    }
 }
 
 /// Returns the schema with its closed objects closed, if nothing is lost on the way.
-fn closed_source(source: &Value, normal: &NormalForms) -> Option<Value> {
+fn closed_source(source: &Value, normal: &NormalForms, limits: &Limits) -> Option<Value> {
     let everything = Profile::everything();
-    let fitted = fit(normal, source, &everything, Toward::Wider);
+    let fitted = fit(normal, source, &everything, Toward::Wider, &limits.cancel);
     let is_whole = fitted.losses.is_empty() && fitted.recodings.is_empty();
     is_whole
-        .then(|| write(&fitted.forms, &everything, Reading::Restored))
+        .then(|| write(&fitted.forms, &everything, Reading::Restored, &limits.cancel))
         .flatten()
 }
 
-fn within(inner: &Value, outer: &Value, options: &Options, limits: &Limits) -> Result<bool, CompileError> {
-    match inclusion(inner, outer, options, limits) {
-        Ok(found) => Ok(found == Inclusion::Proven),
-        // What was written is a schema of our own, and may be one that the compiler refuses.
-        Err(_) => Ok(false),
-    }
+/// Returns `true` if every value of one schema is proven to be one of the other. What was written is a schema
+/// of our own, and may be one that the compiler refuses.
+fn within(inner: &Value, outer: &Value, options: &Options, limits: &Limits) -> bool {
+    matches!(inclusion(inner, outer, options, limits), Ok(Inclusion::Proven))
 }

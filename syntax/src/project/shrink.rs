@@ -6,6 +6,8 @@
 
 use serde_json::Value;
 
+use lexiform_automata::limits::Limits;
+
 use super::form::{Field, Form, FormId, Forms, Keys, Number, Presence, Reading, Text};
 use super::loss::{Effect, Loss, Recoding, Toward};
 use super::profile::Profile;
@@ -22,14 +24,15 @@ pub(super) struct Shrunk {
     pub(super) recodings: Vec<Recoding>,
 }
 
-/// Makes forms small enough, as far as that is possible.
-pub(super) fn shrink(forms: &mut Forms, profile: &Profile, toward: Toward) -> Shrunk {
+/// Makes forms small enough, as far as that is possible. If it is cancelled, the result is not used.
+pub(super) fn shrink(forms: &mut Forms, profile: &Profile, toward: Toward, limits: &Limits) -> Shrunk {
     let mut shrunk = Shrunk::default();
     for _ in 0..MOST_ROUNDS {
-        let Some(schema) = write(forms, profile, Reading::Target) else {
+        let Some(schema) = write(forms, profile, Reading::Target, &limits.cancel) else {
             break;
         };
-        let Some(excess) = Size::of(&schema).excess(&profile.limits) else {
+        let excess = Size::of(&schema).excess(&profile.limits);
+        let Some(excess) = excess.or_else(|| too_long(&schema, limits)) else {
             break;
         };
         if !shrunk.apply(forms, excess, toward) {
@@ -57,6 +60,7 @@ impl Shrunk {
                 self.shorten(forms, by, toward) || self.largest(forms, |form| matches!(form, Form::Object(_)))
             }
             Excess::LargeEnum => self.shorten(forms, 1, toward),
+            Excess::Bytes => self.largest_half(forms),
         }
     }
 
@@ -89,21 +93,22 @@ impl Shrunk {
         let Form::Object(keys) = &mut forms.list[id.index()] else {
             return false;
         };
-        let mut left = by.min(count);
-        let mut packed: Vec<Field> = Vec::new();
-        for at in (0..keys.fields.len()).rev() {
-            if left > 0 && keys.fields[at].presence != Presence::Required {
-                let field = keys.fields.remove(at);
-                packed.insert(
-                    0,
-                    Field {
-                        presence: Presence::Optional,
-                        ..field
-                    },
-                );
-                left -= 1;
-            }
-        }
+        // The last ones: those before `first_packed`, counted among the optional ones, stay.
+        let first_packed = count - by.min(count);
+        let mut passed = 0;
+        let (stay, packed): (Vec<Field>, Vec<Field>) = keys.fields.drain(..).partition(|field| {
+            let is_optional = field.presence != Presence::Required;
+            passed += usize::from(is_optional);
+            !is_optional || passed <= first_packed
+        });
+        keys.fields = stay;
+        let mut packed: Vec<Field> = packed
+            .into_iter()
+            .map(|field| Field {
+                presence: Presence::Optional,
+                ..field
+            })
+            .collect();
         let name = keys.free_name("other_properties");
         let (name, mut known) = keys.packed.take().unwrap_or((name, Vec::new()));
         packed.append(&mut known);
@@ -120,13 +125,31 @@ impl Shrunk {
 
     /// Writes the largest form of a kind as JSON text. The root stays, and what it stands for.
     fn largest(&mut self, forms: &mut Forms, is_wanted: impl Fn(&Form) -> bool) -> bool {
+        let weights = weights(forms);
+        self.largest_of(forms, &weights, usize::MAX, is_wanted)
+    }
+
+    /// Writes the largest object that has at most half of everything as JSON text.
+    fn largest_half(&mut self, forms: &mut Forms) -> bool {
+        let weights = weights(forms);
+        let half = weights[forms.root.index()] / 2;
+        self.largest_of(forms, &weights, half, |form| matches!(form, Form::Object(_)))
+    }
+
+    fn largest_of(
+        &mut self,
+        forms: &mut Forms,
+        weights: &[usize],
+        most: usize,
+        is_wanted: impl Fn(&Form) -> bool,
+    ) -> bool {
         let root = forms.resolved(forms.root);
         let candidates = forms
             .written()
             .into_iter()
             .filter(|&id| id != root && id != forms.root);
-        let wanted = candidates.filter(|&id| is_wanted(forms.get(id)));
-        let Some(largest) = wanted.max_by_key(|&id| weight(forms, id)) else {
+        let wanted = candidates.filter(|&id| is_wanted(forms.get(id)) && weights[id.index()] <= most);
+        let Some(largest) = wanted.max_by_key(|&id| weights[id.index()]) else {
             return false;
         };
         self.as_text(forms, largest, "is larger than the target takes");
@@ -178,6 +201,12 @@ impl Shrunk {
     }
 }
 
+/// Returns the excess of a schema that is longer than a source may be: nobody could read it. Definitions that
+/// are written wherever they are used make such schemas.
+fn too_long(schema: &Value, limits: &Limits) -> Option<Excess> {
+    (schema.to_string().len() > limits.source_bytes).then_some(Excess::Bytes)
+}
+
 /// Returns the pointer of the definition that a form stands in.
 fn pointer_of(forms: &Forms, id: FormId) -> String {
     let within = forms.definitions.iter().find(|definition| {
@@ -196,19 +225,26 @@ fn pointer_of(forms: &Forms, id: FormId) -> String {
     within.map_or_else(String::new, |definition| definition.pointer.clone())
 }
 
-/// Returns how much is written for a form, without what definitions contain more than once.
-fn weight(forms: &Forms, id: FormId) -> usize {
-    let mut seen = std::collections::HashSet::from([id]);
-    let mut open = vec![id];
-    let mut weight = 0;
-    while let Some(next) = open.pop() {
-        weight += 1 + match forms.get(next) {
-            Form::Constants(values) => values.len(),
-            _ => 0,
-        };
-        open.extend(forms.parts(next).into_iter().filter(|&part| seen.insert(part)));
+/// Returns how much is written for each form, with every definition written out but those in a circle.
+fn weights(forms: &Forms) -> Vec<usize> {
+    let mut weights: Vec<Option<usize>> = vec![None; forms.list.len()];
+    let mut open = vec![(forms.root, false)];
+    while let Some((id, are_parts_weighed)) = open.pop() {
+        let parts = forms.parts(id);
+        if are_parts_weighed {
+            let own = match forms.get(id) {
+                Form::Constants(values) => 1 + values.len(),
+                _ => 1,
+            };
+            let parts = parts.iter().map(|part| weights[part.index()].unwrap_or(0));
+            weights[id.index()] = Some(parts.fold(own, usize::saturating_add));
+        } else if weights[id.index()].is_none() {
+            weights[id.index()] = Some(0);
+            open.push((id, true));
+            open.extend(parts.into_iter().map(|part| (part, false)));
+        }
     }
-    weight
+    weights.into_iter().map(Option::unwrap_or_default).collect()
 }
 
 /// The deepest nesting of forms that is looked into; what lies deeper counts as too deep.

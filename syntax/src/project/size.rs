@@ -23,13 +23,27 @@ pub(super) struct Size {
 /// A limit that a schema exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
-    Properties { by: usize },
-    Depth { limit: usize },
-    EnumValues { by: usize },
-    NameCharacters { by: usize },
+    Properties {
+        by: usize,
+    },
+    Depth {
+        limit: usize,
+    },
+    EnumValues {
+        by: usize,
+    },
+    NameCharacters {
+        by: usize,
+    },
     LargeEnum,
-    Optional { by: usize },
-    Unions { by: usize },
+    /// More bytes than a source may have.
+    Bytes,
+    Optional {
+        by: usize,
+    },
+    Unions {
+        by: usize,
+    },
 }
 
 impl Size {
@@ -109,6 +123,7 @@ impl Excess {
             ),
             Excess::Optional { .. } => of("properties that are not required", size.optional, limits.optional),
             Excess::Unions { .. } => of("unions", size.unions, limits.unions),
+            Excess::Bytes => "it is longer than a schema may be".to_owned(),
             Excess::LargeEnum => "an `enum` has too many characters for its number of values".to_owned(),
         }
     }

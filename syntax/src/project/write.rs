@@ -2,10 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
+use lexiform_automata::limits::{Account, Cancel};
+
 use super::form::{
     DefinitionId, Field, Form, FormId, Forms, Items, Keys, Notes, Number, Pattern, Presence, Reading, Rest,
     Text, WRAPPED, number_value,
 };
+use super::live::live;
 use super::profile::{Profile, References};
 
 /// The deepest nesting of forms that are written in place, where the target takes references.
@@ -16,9 +19,12 @@ const DEEPEST: usize = 40;
 const MOST_NESTED: usize = 100;
 const MOST_WRITTEN: usize = 400_000;
 
-/// Writes a schema, or returns `None` if no value is left, or if it would be too large.
-pub(super) fn write(forms: &Forms, profile: &Profile, reading: Reading) -> Option<Value> {
-    let live = live(forms, reading);
+/// The memory of a form that is written, besides its texts.
+const WRITTEN_BYTES: usize = 400;
+
+/// Writes a schema, or returns `None` if no value is left, if it would be too large, or if it is cancelled.
+pub(super) fn write(forms: &Forms, profile: &Profile, reading: Reading, cancel: &Cancel) -> Option<Value> {
+    let live = live(forms, reading, cancel);
     if !live[forms.root.index()] {
         return None;
     }
@@ -26,13 +32,15 @@ pub(super) fn write(forms: &Forms, profile: &Profile, reading: Reading) -> Optio
         forms,
         profile,
         reading,
+        cancel,
+        held: cancel.account(),
         live,
         in_place: in_place(forms, profile, reading),
         named: vec![false; forms.definitions.len()],
         open: Vec::new(),
         depth: 0,
         written: 0,
-        is_too_large: false,
+        is_over: false,
     };
     let mut root = writing.root();
     let mut definitions = Map::new();
@@ -41,7 +49,7 @@ pub(super) fn write(forms: &Forms, profile: &Profile, reading: Reading) -> Optio
         let schema = writing.schema(definition.form);
         definitions.insert(definition.name.clone(), schema);
     }
-    if writing.is_too_large {
+    if writing.is_over {
         return None;
     }
     definitions.sort_keys();
@@ -54,49 +62,6 @@ pub(super) fn write(forms: &Forms, profile: &Profile, reading: Reading) -> Optio
         }
     }
     Some(root)
-}
-
-/// Returns, for each form, whether it has a value: a least fixed point.
-pub(super) fn live(forms: &Forms, reading: Reading) -> Vec<bool> {
-    let mut live = vec![false; forms.list.len()];
-    loop {
-        let mut has_changed = false;
-        for at in (0..forms.list.len()).rev() {
-            if !live[at] && is_live(forms, &forms.list[at], &live, reading) {
-                live[at] = true;
-                has_changed = true;
-            }
-        }
-        if !has_changed {
-            return live;
-        }
-    }
-}
-
-fn is_live(forms: &Forms, form: &Form, live: &[bool], reading: Reading) -> bool {
-    let lives = |id: FormId| live[id.index()];
-    match form {
-        Form::Never => false,
-        Form::Any | Form::Number(_) | Form::String(_) => true,
-        Form::Constants(values) => !values.is_empty(),
-        Form::JsonText(inner) => reading == Reading::Target || lives(*inner),
-        Form::Union(parts) => parts.iter().any(|&part| lives(part)),
-        Form::Definition(definition) => lives(forms.definitions[definition.index()].form),
-        Form::Array(items) => {
-            let reached = usize::try_from(items.min).unwrap_or(usize::MAX);
-            let needs_rest = items.min > items.prefix.len() as u64;
-            items.max.is_none_or(|max| items.min <= max)
-                && items.prefix.iter().take(reached).all(|&place| lives(place))
-                && (!needs_rest || items.rest.is_some_and(lives))
-        }
-        Form::Object(keys) => {
-            let required = keys
-                .fields
-                .iter()
-                .filter(|field| field.presence == Presence::Required);
-            required.into_iter().all(|field| lives(field.form))
-        }
-    }
 }
 
 /// Returns, for each definition, whether it is written where it is used: once, and not inside of itself.
@@ -128,6 +93,9 @@ struct Writing<'f> {
     forms: &'f Forms,
     profile: &'f Profile,
     reading: Reading,
+    cancel: &'f Cancel,
+    /// The bytes of what has been written.
+    held: Account,
     live: Vec<bool>,
     in_place: Vec<bool>,
     /// The definitions that have a name in the result.
@@ -136,7 +104,8 @@ struct Writing<'f> {
     depth: usize,
     /// The number of forms that have been written.
     written: usize,
-    is_too_large: bool,
+    /// `true` if it became too large or was cancelled.
+    is_over: bool,
 }
 
 impl Writing<'_> {
@@ -154,8 +123,9 @@ impl Writing<'_> {
     /// Returns the schema of a form, with what people wrote about it.
     fn schema(&mut self, id: FormId) -> Value {
         self.written += 1;
-        self.is_too_large |= self.depth > MOST_NESTED || self.written > MOST_WRITTEN;
-        if self.is_too_large {
+        let is_large = self.depth > MOST_NESTED || self.written > MOST_WRITTEN;
+        self.is_over |= is_large || !self.held.grow(WRITTEN_BYTES) || self.cancel.is_asked();
+        if self.is_over {
             return Value::Bool(false);
         }
         self.depth += 1;
@@ -164,8 +134,10 @@ impl Writing<'_> {
         self.noted(schema, id)
     }
 
-    fn noted(&self, schema: Value, id: FormId) -> Value {
+    fn noted(&mut self, schema: Value, id: FormId) -> Value {
         let Notes { title, description } = &self.forms.notes[id.index()];
+        let texts = [title, description].into_iter().flatten();
+        self.held.grow(texts.map(String::len).sum());
         let Value::Object(map) = schema else {
             return schema;
         };
@@ -459,6 +431,7 @@ impl Writing<'_> {
             Presence::Optional => false,
             Presence::NullIfAbsent | Presence::NullForBoth => self.reading == Reading::Target,
         };
+        self.held.grow(field.name.len());
         properties.insert(field.name.clone(), schema);
         if is_required {
             required.push(field.name.clone().into());

@@ -313,7 +313,7 @@ fn timeout(slack: Option<&str>) -> usize {
 
 fn options(target: &str) -> Vec<String> {
     let longest = match target {
-        "judge" => 24,
+        "judge" | "project_shapes" => 24,
         "oracle" => 16,
         name if name.ends_with("_shapes") => 64,
         "tokenizer" => 16_000,

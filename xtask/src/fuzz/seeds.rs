@@ -11,7 +11,7 @@ const LONGEST: u64 = 16_000;
 pub(crate) fn lay(target: &str, folder: &Path) -> Result<(), Failure> {
     let reader = target.trim_end_matches("_shapes");
     let places: Vec<(&str, &str)> = match target {
-        "schema" => vec![("schemas", "json")],
+        "schema" | "project" => vec![("schemas", "json")],
         "ebnf" => vec![("grammars", "ebnf")],
         "tokenizer" => vec![("tests/data/tokenizers", "json")],
         "tiktoken" => vec![("tests/data/tokenizers", "tiktoken")],

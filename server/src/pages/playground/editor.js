@@ -11,11 +11,14 @@ export class Editor {
     this.area = element.querySelector("textarea");
     this.numbers = element.querySelector(".numbers");
     this.marks = element.querySelector(".marks");
+    /** What is wrong with the source, and what else is told of its places. */
+    this.own = [];
+    this.others = [];
     this.places = [];
     this.area.addEventListener("scroll", () => this.scrolled());
     // A paste of many lines is many inputs to some browsers; they are shown once.
     this.area.addEventListener("input", () => {
-      this.frame ??= requestAnimationFrame(() => this.mark([]));
+      this.frame ??= requestAnimationFrame(() => this.clear());
     });
   }
 
@@ -23,15 +26,31 @@ export class Editor {
 
   set text(text) {
     this.area.value = text;
-    this.mark([]);
+    this.clear();
     this.area.scrollTop = this.area.scrollLeft = 0;
   }
 
-  /** Marks these places, `{from, to, isError}`, and numbers the lines. */
+  /** Marks these places of what is wrong, `{from, to, isError}`, and numbers the lines. */
   mark(places) {
+    this.own = places;
+    this.draw();
+  }
+
+  /** Marks these places besides, as long as the text stays as it is. */
+  also(places) {
+    this.others = places;
+    this.draw();
+  }
+
+  clear() {
+    this.others = [];
+    this.mark([]);
+  }
+
+  draw() {
     cancelAnimationFrame(this.frame);
     this.frame = undefined;
-    this.places = [...places].sort((one, other) => one.from - other.from);
+    this.places = [...this.own, ...this.others].sort((one, other) => one.from - other.from);
     const text = this.text, lines = new Lines(text);
     const wrong = new Set(this.places.filter(place => place.isError).map(place => lines.of(place.from)));
     const number = (_, line) => make("span", {className: wrong.has(line + 1) ? "bad" : "", textContent: `${line + 1}\n`});

@@ -10,9 +10,11 @@ import {Form} from "./form.js";
 import {History} from "./history.js";
 import {fromHash, toHash} from "./link.js";
 import {Lint} from "./lint.js";
+import {Projections} from "./projections.js";
 import {PromptView} from "./prompt.js";
 import {freed} from "./request.js";
 import {snippet} from "./snippets.js";
+import {Tabs} from "./tabs.js";
 
 const at = id => document.getElementById(id);
 
@@ -23,14 +25,21 @@ const view = new View();
 const form = new Form(editor, changed);
 const lint = new Lint(editor, {verdict: at("verdict"), list: at("problems"), sample: at("sample")}, () => ({...form.state, model}));
 const earlier = new History(at("earlier"), showAgain);
-const reading = new PromptView({fold: at("reading"), text: at("prompt-text"), note: at("prompt-note")}, () => model && [form.state, model]);
+const asked = () => model && [form.state, model];
+const reading = new PromptView({fold: at("reading"), text: at("prompt-text"), note: at("prompt-note"), writers: at("writers")}, asked);
+const projectionParts = {panel: at("projections"), options: at("projection-options"), toward: at("toward"), note: at("projections-note"), list: at("projections-list")};
+const projections = new Projections(editor, projectionParts, asked);
+const tabs = new Tabs(at("tabs"), () => projections.now());
 let model = "", running = null, saving = 0;
 
 const say = text => { at("announcement").textContent = text; };
 
 /** What follows from every change of the form. */
 function changed(isSource) {
-  if (isSource) lint.later();
+  if (isSource) {
+    lint.later();
+    projections.later();
+  }
   showCode();
   reading.later();
   view.compare(form.state);
@@ -84,10 +93,11 @@ async function runs(state, signal) {
   const run = new Run(state, model);
   const free = state.compare && state.kind !== "none" ? new Run(freed(state), model) : null;
   const all = free ? [run, free] : [run];
+  tabs.show("answer");
   view.begin(all);
   earlier.leave();
   // Where the answer stands below the form, it would come unseen.
-  if (at("answer").offsetLeft === at("request").offsetLeft) at("answer").scrollIntoView();
+  if (at("results").offsetLeft === at("request").offsetLeft) at("answer").scrollIntoView();
   say("Writing.");
   const written = await Promise.allSettled(all.map(one => one.write(signal, (sample, tokens) => view.heard(sample, tokens))));
   const failed = written.find(({status}) => status === "rejected")?.reason;
@@ -106,6 +116,7 @@ async function runs(state, signal) {
 
 /** Shows runs of before again. */
 async function showAgain(all) {
+  tabs.show("answer");
   view.begin(all);
   for (const sample of all.flatMap(run => run.samples)) view.heard(sample, sample.tokens);
   view.done();
@@ -135,6 +146,7 @@ function choiceOf(names) {
     lint.now();
     showCode();
     reading.later();
+    projections.now();
   };
   return choice;
 }
@@ -145,6 +157,7 @@ async function begin() {
   lint.now();
   showCode();
   reading.later();
+  projections.now();
 }
 
 at("request").addEventListener("submit", event => {

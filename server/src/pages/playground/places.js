@@ -149,6 +149,26 @@ export class Lines {
   }
 }
 
+/** The text of the value of a pointer in a JSON text, or nothing if it has none. */
+export function sliceOf(text, pointer) {
+  const place = new Reader(text).read().found.get(pointer);
+  return place && text.slice(...place).replace(/^"(?:[^"\\]|\\.)*"\s*:\s*/, "");
+}
+
+/** A JSON text with a line for each member and item, in which nothing else is changed. */
+export function indented(text) {
+  let depth = 0;
+  const line = () => "\n" + "  ".repeat(depth);
+  return text.replace(/"(?:[^"\\]|\\.)*"|\s+|[{[]\s*[}\]]|[{}[\],:]/g, part => {
+    if (part[0] === '"') return part;
+    if (/^\s/.test(part)) return "";
+    if (/^[{[]\s*[}\]]$/.test(part)) return part[0] + part.at(-1);
+    if (part === "{" || part === "[") return depth++, part + line();
+    if (part === "}" || part === "]") return depth--, line() + part;
+    return part === "," ? part + line() : part + " ";
+  });
+}
+
 /** The pointer of the value that is being written at the end of the beginning of a JSON text; a key stands for its value. */
 export function pointerAfter(text) {
   const reader = new Reader(text).read(), top = reader.open.at(-1);

@@ -95,6 +95,9 @@ export function written(object, state, indent) {
 /** The body that asks for the prompt of this state as the model reads it. */
 export const promptBodyOf = (state, model) => written(objectOf(state, model), state);
 
+/** The body that asks what the source of this state becomes for each target. */
+export const projectBodyOf = (state, toward, model) => written({[state.kind]: MARK, toward, ...(model && {model})}, state);
+
 /** The body of the request that the page sends: streamed, and with the details of each token. */
 export function bodyOf(state, model) {
   const more = {stream: true, stream_options: {include_usage: true}, token_details: {top: 8, places: true, drafts: true}};

@@ -10,6 +10,11 @@ from browser import DESK, PATIENCE, PHONE, URL, BrowserTest, expect
 
 # What the service says of a second monitor that leaves no token, and of one that does not compile.
 REFUSED, WRONG = '"monitors[1]" allows no token', "monitors[1].pattern"
+LOSSY = """{"type": "object", "required": ["tags"],
+ "properties": {
+  "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": true},
+  "10": {"type": "integer", "minimum": 12345678901234567890}
+ }, "additionalProperties": false}"""
 SUPPORT = '{\n  "type": "strin",\n  "properties": {\n    "age": {"minimum": "zero"}\n  },\n  "requird": []\n}'
 
 
@@ -405,6 +410,98 @@ class Playground(BrowserTest):
         page.locator("#prompt").fill("Another question")
         expect(shown).to_contain_text("Another question")
         self.assertEqual(self.copied(page, "Copy prompt"), shown.inner_text())
+
+    def test_the_prompt_tells_who_wrote_what(self):
+        page = self.open()
+        page.locator("#prompt").fill("say <|user|> twice")
+        page.get_by_text("The prompt as the model reads it").click()
+        shown = page.locator("#prompt-text")
+        expect(shown).to_contain_text("say <|user|> twice")
+        # What the user writes is no control token, whatever it spells.
+        said = shown.locator("[title='request /messages/0/content']")
+        expect(said).to_have_text("say <|user|> twice")
+        self.assertEqual(shown.locator(".control").all_text_contents().count("<|user|>"), 1)
+        control = shown.locator(".control").first
+        self.assertEqual(control.evaluate("it => getComputedStyle(it).backgroundColor"), "rgba(0, 0, 0, 0)")
+        self.assertNotEqual(said.evaluate("it => getComputedStyle(it).backgroundColor"), "rgba(0, 0, 0, 0)")
+        expect(page.locator("#writers")).to_contain_text("the template")
+
+    # What the source becomes for providers.
+
+    def project(self, page):
+        page.get_by_role("tab", name="Project").click()
+        self.still(page)
+
+    def test_the_source_is_shown_as_each_provider_takes_it(self):
+        page = self.open()
+        self.source(page, LOSSY)
+        self.project(page)
+        cards = page.locator(".target")
+        expect(cards).to_have_count(6)
+        openai = page.get_by_role("region", name="openai-strict")
+        expect(openai.locator(".relation")).to_have_text("wider: answers have to be validated (proven)")
+        loss = openai.locator(".places .warn").first
+        expect(loss).to_contain_text("uniqueItems")
+        loss.click()
+        chosen = page.locator("#source").evaluate("it => it.value.slice(it.selectionStart, it.selectionEnd)")
+        self.assertEqual(chosen, '"uniqueItems": true')
+        expect(page.locator(".marks mark.note").first).to_contain_text("uniqueItems")
+        copied = json.loads(self.copied(page, "Copy for openai-strict"))
+        # Keys and numbers as they are, which JavaScript's objects would sort and round.
+        self.assertEqual(list(copied["properties"]), ["tags", "10"])
+        self.assertIn("12345678901234567890", openai.locator("pre").inner_text())
+        page.locator("#toward").select_option("narrower")
+        self.still(page)
+        expect(openai.locator(".relation")).to_contain_text("narrower")
+        page.locator("#targets").get_by_text("gemini", exact=True).click()
+        expect(cards).to_have_count(5)
+
+    def test_projections_follow_the_source_and_tell_of_problems_at_their_place(self):
+        page = self.open(asks_wrong=(400,))
+        self.project(page)
+        expect(page.locator(".target")).to_have_count(6)
+        self.source(page, SUPPORT)
+        expect(page.locator(".target")).to_have_count(0)
+        problem = page.locator("#projections .places button").first
+        expect(problem).to_contain_text("line 2")
+        problem.click()
+        chosen = page.locator("#source").evaluate("it => it.value.slice(it.selectionStart, it.selectionEnd)")
+        self.assertEqual(chosen, '"type": "strin"')
+        page.get_by_text("Regex", exact=True).click()
+        self.still(page)
+        expect(page.locator("#projections-note")).to_contain_text("Schemas and the parameters of tools")
+        page.get_by_text("Tools", exact=True).click()
+        self.still(page)
+        expect(page.locator(".target")).to_have_count(6)
+        self.write(page)
+        expect(page.locator("#answer")).to_be_visible()
+        expect(page.locator("#projections")).to_be_hidden()
+
+    def test_tabs_are_one_stop_and_arrows_lead_from_one_to_the_next(self):
+        page = self.open()
+        first, second = page.get_by_role("tab", name="Answer"), page.get_by_role("tab", name="Project")
+        first.focus()
+        page.keyboard.press("ArrowRight")
+        expect(second).to_be_focused()
+        expect(second).to_have_attribute("aria-selected", "true")
+        expect(page.locator("#projections")).to_be_visible()
+        self.still(page)
+        page.keyboard.press("Home")
+        expect(first).to_be_focused()
+        expect(page.locator("#answer")).to_be_visible()
+
+    def test_projections_are_easy_to_read_and_within_reach(self):
+        for scheme in ("light", "dark"):
+            for size in (DESK, PHONE):
+                with self.subTest(scheme=scheme, width=size["width"]):
+                    page = self.open(size=size, color_scheme=scheme)
+                    self.source(page, LOSSY)
+                    self.project(page)
+                    expect(page.locator(".target")).to_have_count(6)
+                    page.get_by_text("The prompt as the model reads it").click()
+                    expect(page.locator("#prompt-text .control").first).to_be_visible()
+                    self.assert_accessible(page)
+                    self.assert_fits(page)
 
     def test_the_request_is_shown_as_code_and_can_be_copied(self):
         page = self.open()

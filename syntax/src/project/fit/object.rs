@@ -29,6 +29,9 @@ impl Fitting<'_> {
         };
         let mut is_open = true;
         for property in &object.properties {
+            if self.cancel.is_asked() {
+                return None;
+            }
             let form = self.ways(&property.ways, goal);
             if property.ways.is_empty() || *self.forms.get(form) == Form::Never {
                 is_open &= self.forbidden(object, &property.name, property.required, goal)?;
@@ -78,9 +81,8 @@ impl Fitting<'_> {
         }
         match self.allows_null(form) {
             true => {
-                let pointer = self.place(goal, &["properties"]);
-                self.losses.push(Loss {
-                    pointer,
+                self.note_loss(Loss {
+                    pointer: self.place(goal, &["properties"]),
                     effect: Effect::Narrower,
                     message: "properties that may be null or absent are always there, as null".to_owned(),
                     is_absence: true,
