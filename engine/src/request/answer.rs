@@ -246,9 +246,9 @@ pub struct Steered {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SteeredPreamble {
     /// The number of tokens before the first one whose choice was narrowed.
-    pub from: usize,
-    /// The limit.
-    pub max_tokens: usize,
+    pub from: u32,
+    /// The limit; the greatest number if it is greater.
+    pub max_tokens: u32,
 }
 
 /// The reason why an answer ended.

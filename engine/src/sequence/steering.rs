@@ -67,9 +67,14 @@ impl Steering {
             is_diverted: self.diverted.is_some(),
             is_ended: self.ended.is_some(),
             preamble: self.preamble.zip(preamble).map(|(from, limit)| SteeredPreamble {
-                from,
-                max_tokens: limit.max_tokens,
+                from: small(from),
+                max_tokens: small(limit.max_tokens),
             }),
         })
     }
+}
+
+/// Returns a number of tokens in few bytes: answers are shorter than the greatest number that fits.
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }

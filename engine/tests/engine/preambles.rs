@@ -83,13 +83,13 @@ fn a_limit_restricts_the_law_token_by_token_and_says_from_where() {
                     &engine,
                     request((PATTERN, MARKS), limits, seed).speculation(speculation),
                 );
-                let (tokens, mut from) = (heard.tokens(), None);
+                let (tokens, mut from) = (heard.tokens(), None::<u32>);
                 for (number, event) in heard.events.iter().enumerate() {
                     let Event::Token { token, log_share, .. } = event else {
                         continue;
                     };
                     let (allowed, is_narrowed) = allowed(&whole, &tokens[..number], limits);
-                    from = from.or(is_narrowed.then_some(number));
+                    from = from.or(is_narrowed.then_some(number as u32));
                     let row = wordy_script(&[letters("go "), tokens[..number].to_vec()].concat());
                     let mass: f64 = allowed
                         .iter()
@@ -105,7 +105,7 @@ fn a_limit_restricts_the_law_token_by_token_and_says_from_where() {
                 let told = heard.outcome().steered.and_then(|steered| steered.preamble);
                 let expected = from.map(|from| SteeredPreamble {
                     from,
-                    max_tokens: most,
+                    max_tokens: most as u32,
                 });
                 assert_eq!(told, expected, "{:?}", heard.text());
                 assert!(counted(MARKS, &heard) <= most, "{:?}", heard.text());

@@ -454,9 +454,9 @@ pub struct Budget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ReasoningBudget {
     /// The number of tokens of the answer before the first one whose choice was narrowed.
-    pub from_token: usize,
+    pub from_token: u32,
     /// The maximum number of tokens of the thought.
-    pub max_reasoning_tokens: usize,
+    pub max_reasoning_tokens: u32,
 }
 
 /// The model's confidence in a value that it wrote.
