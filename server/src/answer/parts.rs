@@ -58,7 +58,7 @@ impl OutputFormat {
                 Thought::Begun | Thought::Skipped => answer::Thought::Begun,
             },
             marks: language.marks_of_thought(),
-            sections: &[],
+            sections: answer::sections(&language.marks),
             frames: language.frames(),
             mode: calls.as_ref().map(|calls| calls.mode).unwrap_or_default(),
             tools: calls.as_ref().map(Calls::names).unwrap_or_default(),

@@ -98,14 +98,15 @@ impl AnswerFormat {
             ArgumentStyle::Json => Ok(Arc::default()),
             _ => tools.iter().map(reader).collect(),
         };
+        let marks = first_marks(name);
         let named = |tool: &tags::Tool| Tool {
             name: tool.name.clone(),
             is_raw: false,
         };
         Ok(AnswerFormat {
             thought: reading.thought,
-            marks: first_marks(name),
-            sections: sections(name),
+            sections: sections(&marks),
+            marks,
             frames,
             mode: CallMode::Auto,
             tools: tools.iter().map(named).collect(),

@@ -41,14 +41,18 @@ pub(super) fn next_mark(format: &AnswerFormat, close: Close, text: &str) -> Opti
         if let Some(text) = close.iter().find(|text| is_whole(literal(text, rest))) {
             return Some(Next::Close(text.len()));
         }
+        let call = begins(format.frames, &format.tools, rest);
+        if let Match::Whole(frame) = call {
+            return Some(Next::Frame(frame));
+        }
+        // What begins a call may also end a message.
         if let Some(section) = sections().find(|section| is_whole(literal(section.open, rest))) {
-            return Some(Next::Section(section));
+            return match call {
+                Match::Begun => Some(Next::More),
+                _ => Some(Next::Section(section)),
+            };
         }
-        match begins(format.frames, &format.tools, rest) {
-            Match::Whole(frame) => Some(Next::Frame(frame)),
-            Match::Begun => Some(Next::More),
-            Match::Not => is_begun.then_some(Next::More),
-        }
+        (is_begun || call == Match::Begun).then_some(Next::More)
     };
     let places = text.char_indices().filter(|(_, first)| firsts.contains(first));
     places.map(|(at, _)| at).find_map(|at| Some((at, next(at)?)))

@@ -69,14 +69,13 @@ const HARMONY: &[Section] = &[
     part(SectionKind::Frame, "<|return|>", &[]),
 ];
 
-/// Returns the sections of the answers of a model format behind a first thought.
-pub(super) fn sections(name: &str) -> &'static [Section] {
-    match name {
-        "cohere" => COHERE,
-        "kimi_k3" => KIMI_K3,
-        "harmony" => HARMONY,
-        _ => &[],
-    }
+/// Returns the sections of the answers of models whose thoughts have these marks, behind a first thought.
+pub fn sections(marks: &ThoughtMarks) -> &'static [Section] {
+    let is_of = |name| thought_marks(name).is_ok_and(|of| of.is_some_and(|of| of.open == marks.open));
+    let rows: [(&str, &'static [Section]); 3] =
+        [("cohere", COHERE), ("kimi_k3", KIMI_K3), ("harmony", HARMONY)];
+    let found = rows.into_iter().find(|(name, _)| is_of(name));
+    found.map_or(&[], |(_, sections)| sections)
 }
 
 /// Returns the marks of a thought at the beginning of an answer that obeys no grammar: without the frames of

@@ -309,6 +309,37 @@ fn parts_of_framed_messages_are_told_apart() {
     ]);
 }
 
+/// Under a grammar, the frames of messages are around content and calls, and belong to neither.
+#[test]
+fn messages_under_a_grammar_are_read_without_their_frames() {
+    let of = |name: &str| {
+        let marks = crate::tags::thought_marks(name)
+            .expect("a format")
+            .expect("marks");
+        AnswerFormat {
+            marks,
+            sections: sections(&marks),
+            ..constrained(frames(name).expect("a format"))
+        }
+    };
+    let thought = || Part::Reasoning("hm".to_owned());
+    let begin = "<|channel|>analysis<|message|>hm<|end|><|start|>assistant";
+    let text = format!("{begin}<|channel|>final<|message|>Hi.");
+    assert_eq!(of_all_cuts(&of("harmony"), &text), [thought(), content("Hi.")]);
+    let text = format!("{begin}<|channel|>commentary to=functions.f<|constrain|>json<|message|>{{}}<|call|>");
+    let expected = [&[thought()][..], &call(0, "{}")].concat();
+    assert_eq!(of_all_cuts(&of("harmony"), &text), expected);
+    let begin = "<|open|>think<|sep|>hm<|close|>think<|sep|><|open|>response<|sep|>Hi";
+    let text = format!("{begin}<|close|>response<|sep|><|close|>message<|sep|>");
+    assert_eq!(of_all_cuts(&of("kimi_k3"), &text), [thought(), content("Hi")]);
+    let text = format!(
+        "{begin}<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool=\"f\" index=\"0\"<|sep|>\
+         <|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>"
+    );
+    let expected = [&[thought(), content("Hi")][..], &call(0, "{}")].concat();
+    assert_eq!(of_all_cuts(&of("kimi_k3"), &text), expected);
+}
+
 #[test]
 fn a_text_that_only_looks_like_a_mark_is_content() {
     let found = parts(&constrained(FRAMES), &["<thin", "g> a <tool"]);
