@@ -77,6 +77,10 @@ pub(super) struct Limits {
     /// Connections at a time, as far as the process may open files; further ones wait until one is closed
     #[arg(long, env = "LEXIFORM_CONNECTIONS", default_value_t = CONNECTIONS, value_name = "N")]
     pub(super) connections: usize,
+    /// Refuse schemas that have more than a provider takes (openai-strict, anthropic, gemini, llama.cpp,
+    /// xgrammar, outlines, or a file with a profile), as this provider would: to test clients and gateways
+    #[arg(long, env = "LEXIFORM_ACCEPT_PROFILE", value_name = "NAME|FILE")]
+    pub(super) accept_profile: Option<String>,
     /// Tokens of prompts that may be queued together; more are refused with status 429
     #[arg(long, env = "LEXIFORM_QUEUE_TOKENS", default_value_t = 1 << 20, value_name = "N")]
     pub(super) queue_tokens: usize,
@@ -206,7 +210,7 @@ pub(super) struct Logs {
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(super) enum Format {
+pub(in crate::cli) enum Format {
     /// A human-readable log.
     Text,
     /// A log in JSON.

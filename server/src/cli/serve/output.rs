@@ -4,28 +4,28 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 
 use lexiform_cli::failure::{Failure, reason};
 
-use super::flags::{Format, Logs};
+use super::flags::Format;
 use crate::operate::lines::Lines;
 
 /// The standard output, for what the service says at its start, and the log on standard error. Neither can
 /// stop the service: see [`Lines`].
-pub(super) struct Output {
-    pub(super) told: Lines,
-    pub(super) log: Lines,
+pub(in crate::cli) struct Output {
+    pub(in crate::cli) told: Lines,
+    pub(in crate::cli) log: Lines,
 }
 
 impl Output {
-    /// Starts the log, to which panics of any thread also go.
+    /// Starts the log at a level and in a format, to which panics of any thread also go.
     ///
     /// # Errors
     /// Fails if the operating system has neither threads nor descriptors left.
-    pub(super) fn open(logs: &Logs) -> Result<Self, Failure> {
+    pub(in crate::cli) fn open(level: tracing::Level, format: Format) -> Result<Self, Failure> {
         let unable = |error| Failure::Unable(format!("cannot start the log: {}", reason(&error)));
         let output = Self {
             told: Lines::to_descriptor(std::io::stdout()).map_err(unable)?,
             log: Lines::to_descriptor(std::io::stderr()).map_err(unable)?,
         };
-        start(logs, output.log.clone());
+        start(level, format, output.log.clone());
         let log = output.log.clone();
         std::panic::set_hook(Box::new(move |panic| {
             let trace = Backtrace::capture();
@@ -38,7 +38,7 @@ impl Output {
     }
 
     /// Writes a notice to the log, at any level.
-    pub(super) fn notice(&self, notice: &str) {
+    pub(in crate::cli) fn notice(&self, notice: &str) {
         self.log.line(&format!("lexiform: {notice}"));
     }
 }
@@ -50,13 +50,13 @@ impl Drop for Output {
     }
 }
 
-fn start(logs: &Logs, lines: Lines) {
+fn start(level: tracing::Level, format: Format, lines: Lines) {
     let log = tracing_subscriber::fmt()
         .with_writer(lines)
-        .with_max_level(logs.log)
+        .with_max_level(level)
         // The subscriber would print its complaints on standard error itself.
         .log_internal_errors(false);
-    let started = match logs.log_format {
+    let started = match format {
         Format::Text => log.with_ansi(false).try_init(),
         Format::Json => log.json().flatten_event(true).try_init(),
     };
