@@ -17,6 +17,7 @@ pub mod generate;
 pub mod manual;
 pub mod model;
 pub mod models;
+mod output;
 pub mod serve;
 pub mod skip;
 pub mod version;

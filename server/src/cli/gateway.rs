@@ -9,8 +9,7 @@ use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome, read_text, reaso
 use lexiform_cli::project::profile;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::serve::flags::Format;
-use crate::cli::serve::output::Output;
+use crate::cli::output::{Format, Output};
 use crate::gateway::server::{self, Listening};
 use crate::gateway::upstream::{Bounds, Upstream};
 use crate::gateway::{Gateway, Limits};
@@ -18,9 +17,9 @@ use crate::operate::process;
 
 /// Forward chats to a provider that takes less of JSON Schema, and check its answers.
 ///
-/// Clients speak the OpenAI API with the gateway and send the schemas that they have. The gateway rewrites them
-/// into what the provider takes, and takes the answers back: what a client receives obeys its own schema, or
-/// is an error. Nothing under a schema is passed on unchecked.
+/// Clients speak the OpenAI API with the gateway and send the schemas that they have. The gateway rewrites
+/// them into what the provider takes, and takes the answers back: what a client receives obeys its own
+/// schema, or is an error. Nothing under a schema is passed on unchecked.
 ///
 /// Examples:
 ///   lexiform gateway --upstream https://api.openai.com/v1

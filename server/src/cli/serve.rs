@@ -1,9 +1,8 @@
 //! `lexiform serve`: the service.
 
-pub(super) mod flags;
+mod flags;
 mod greeting;
 mod models;
-pub(super) mod output;
 mod reload;
 mod table;
 
@@ -18,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::answer::resume::ResumeLimits;
 use crate::cli::callbacks::CallbackArgs;
+use crate::cli::output::Output;
 use crate::model::limits::RequestLimits;
 use crate::model::served;
 use crate::operate::audit::Audit;
@@ -36,7 +36,6 @@ use crate::routes::state::{AppState, Offered, Settings};
 use flags::{Access, Limits, Logs, Place};
 use greeting::Address;
 use models::ModelsArgs;
-use output::Output;
 use reload::{Reload, Tls};
 
 /// Serve models over HTTP, speaking the OpenAI API.

@@ -7,11 +7,13 @@
 //!                └──────────────────┴─► rejected: a reason, and a message for the model
 //! ```
 //!
-//! What the upstream cut off is never repaired: most of the value would be our invention.
+//! What the upstream cut off is never repaired: most of the value would be our invention. Where something had
+//! to be added to a value, another answer is asked for first.
 
 use std::sync::Arc;
 
 use lexiform::project::{Received, Rejected as NotReceived};
+use lexiform::repair::ChangeKind;
 use serde_json::{Map, Value, json};
 
 use crate::gateway::schemas::KnownSchema;
@@ -42,6 +44,17 @@ pub(super) enum Rule {
     Schema(Arc<KnownSchema>),
 }
 
+/// An answer that fits.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Checked {
+    /// The answer as it is passed on.
+    pub(super) said: Said,
+    /// What was changed in it.
+    pub(super) changes: Vec<Changed>,
+    /// Why another answer would be better: something was added that the upstream has not said.
+    pub(super) guessed: Option<Rejected>,
+}
+
 /// Why an answer is not passed on.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rejected {
@@ -62,43 +75,31 @@ impl Checks {
     ///
     /// # Errors
     /// Fails if a part of it does not fit.
-    pub(super) fn check(&self, mut said: Said) -> Result<(Said, Vec<Changed>), Rejected> {
+    pub(super) fn check(&self, said: Said) -> Result<Checked, Rejected> {
         let is_cut = said.finish.as_deref().is_some_and(|finish| CUT.contains(&finish));
-        let mut changes = Vec::new();
-        self.without_logprobs(&mut said.choice);
         self.callable(&said, is_cut)?;
-        for (index, call) in said.calls.iter_mut().enumerate() {
+        let mut checked = Checked {
+            said,
+            changes: Vec::new(),
+            guessed: None,
+        };
+        self.without_logprobs(&mut checked.said.choice);
+        for index in 0..checked.said.calls.len() {
+            let call = &checked.said.calls[index];
             let schema = self.arguments.iter().find(|(name, _)| *name == call.name);
-            if let Some((_, schema)) = schema.filter(|_| !call.is_custom) {
-                let place = format!("message.tool_calls[{index}].function.arguments");
-                // Some write nothing where there are no arguments.
-                let text = if call.input.is_empty() { "{}" } else { &call.input };
-                let received = receive(schema, text, (&place, Some(index), is_cut))?;
-                call.input = passed_on(received, &place, &mut changes);
-            }
+            let Some((_, schema)) = schema.filter(|_| !call.is_custom) else {
+                continue;
+            };
+            let place = format!("message.tool_calls[{index}].function.arguments");
+            // Some write nothing where there are no arguments.
+            let text = if call.input.is_empty() { "{}" } else { &call.input };
+            let received = receive(schema, text, (&place, Some(index), is_cut))?;
+            checked.said.calls[index].input = checked.passed_on(received, (&place, Some(index)));
         }
-        let Some(rule) = &self.content else {
-            return Ok((said, changes));
-        };
-        let place = "message.content";
-        let text = said.content.as_deref().unwrap_or_default();
-        if text.is_empty() {
-            if is_cut || said.is_refused || !said.calls.is_empty() {
-                return Ok((said, changes));
-            }
-            return Err(Rejected::of(place, "the answer is empty", None, false));
+        if let Some(rule) = &self.content {
+            checked.check_content(rule, is_cut)?;
         }
-        let received = match rule {
-            Rule::Schema(schema) => {
-                passed_on(receive(schema, text, (place, None, is_cut))?, place, &mut changes)
-            }
-            Rule::Object => match serde_json::from_str::<Value>(text) {
-                Ok(value @ Value::Object(_)) => value.to_string(),
-                _ => return Err(Rejected::of(place, "the answer is no JSON object", None, is_cut)),
-            },
-        };
-        said.content = Some(received);
-        Ok((said, changes))
+        Ok(checked)
     }
 
     /// Removes the log-probabilities from a choice whose text is checked: nobody has checked theirs.
@@ -171,15 +172,47 @@ fn receive(
     }
 }
 
-/// Returns the text of a value as it is passed on: that of the value that was checked, and not that of the
-/// upstream, in which a key may be there twice.
-fn passed_on(received: Received, place: &str, changes: &mut Vec<Changed>) -> String {
-    changes.extend(received.changes.into_iter().map(|change| Changed {
-        param: place.to_owned(),
-        path: change.pointer,
-        kind: change.kind.name(),
-    }));
-    received.value.to_string()
+impl Checked {
+    /// Checks the content, unless the answer has calls or a refusal in its place.
+    fn check_content(&mut self, rule: &Rule, is_cut: bool) -> Result<(), Rejected> {
+        let place = "message.content";
+        let text = self.said.content.as_deref().unwrap_or_default();
+        if text.is_empty() {
+            return match is_cut || self.said.is_refused || !self.said.calls.is_empty() {
+                true => Ok(()),
+                false => Err(Rejected::of(place, "the answer is empty", None, false)),
+            };
+        }
+        let text = match rule {
+            Rule::Schema(schema) => {
+                let received = receive(schema, text, (place, None, is_cut))?;
+                self.passed_on(received, (place, None))
+            }
+            Rule::Object => match serde_json::from_str::<Value>(text) {
+                Ok(value @ Value::Object(_)) => value.to_string(),
+                _ => return Err(Rejected::of(place, "the answer is no JSON object", None, is_cut)),
+            },
+        };
+        self.said.content = Some(text);
+        Ok(())
+    }
+
+    /// Returns the text of a value as it is passed on: that of the value that was checked, and not that of
+    /// the upstream, in which a key may be there twice.
+    fn passed_on(&mut self, received: Received, (place, call): (&str, Option<usize>)) -> String {
+        for change in received.changes {
+            if change.kind == ChangeKind::Added && self.guessed.is_none() {
+                let reason = format!("the schema requires more at '#{}' than there is", change.pointer);
+                self.guessed = Some(Rejected::of(place, &reason, call, false));
+            }
+            self.changes.push(Changed {
+                param: place.to_owned(),
+                path: change.pointer,
+                kind: change.kind.name(),
+            });
+        }
+        received.value.to_string()
+    }
 }
 
 impl Rejected {

@@ -13,7 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::gateway::Gateway;
-use crate::gateway::check::{Checks, Rejected, Rule};
+use crate::gateway::check::{Checked, Checks, Rejected, Rule};
 use crate::gateway::failure::Failure;
 use crate::gateway::schemas::KnownSchema;
 use crate::gateway::upstream::{Deadline, HttpClient, Reply};
@@ -183,25 +183,26 @@ impl Exchange {
     /// Fails if the last answer does not fit either, or if the upstream cannot be asked again.
     pub(super) async fn settle(&self, index: usize, first: Said) -> Result<Settled, Failure> {
         let (mut said, mut usage, mut attempts) = (first, Value::Null, 1);
+        let mut spare = None;
         loop {
             identify(&mut said);
             let (checks, checked) = (self.prepared.checks.clone(), said.clone());
+            let is_last = attempts > self.gateway.limits.retries;
             let rejected = match work(&self.gateway, move |_| checks.check(checked)).await? {
-                Ok((said, mut changes)) => {
-                    for change in &mut changes {
-                        change.param = format!("choices[{index}].{}", change.param);
+                Ok(mut checked) => match checked.guessed.take().filter(|_| !is_last) {
+                    None => return Ok(Settled::of(checked, index, attempts, usage)),
+                    Some(guessed) => {
+                        spare = Some(checked);
+                        guessed
                     }
-                    return Ok(Settled {
-                        said,
-                        changes,
-                        attempts,
-                        usage,
-                    });
-                }
+                },
                 Err(rejected) => rejected,
             };
-            if rejected.is_cut || attempts > self.gateway.limits.retries {
-                return Err(given_up(index, &said, &rejected, attempts).into());
+            if rejected.is_cut || is_last {
+                return match spare {
+                    Some(checked) => Ok(Settled::of(checked, index, attempts, usage)),
+                    None => Err(given_up(index, &said, &rejected, attempts).into()),
+                };
             }
             tracing::info!(place = rejected.place, reason = rejected.reason, "asked again");
             let body = self.forwarded().body_again(&rejected.messages(&said));
@@ -209,6 +210,24 @@ impl Exchange {
             attempts += 1;
             upstream::add_usage(&mut usage, again.fields.get("usage").unwrap_or(&Value::Null));
             said = again.choices.pop().ok_or_else(ApiError::internal)?;
+        }
+    }
+}
+
+impl Settled {
+    /// Returns the answer of a choice that fits.
+    fn of(checked: Checked, index: usize, attempts: usize, usage: Value) -> Self {
+        let Checked {
+            said, mut changes, ..
+        } = checked;
+        for change in &mut changes {
+            change.param = format!("choices[{index}].{}", change.param);
+        }
+        Self {
+            said,
+            changes,
+            attempts,
+            usage,
         }
     }
 }

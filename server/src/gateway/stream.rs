@@ -1,4 +1,4 @@
-//! A streamed answer: free text is passed on as it comes, what is under a schema when it is whole and checked.
+//! A streamed answer: free text is passed on as it comes, what is under a schema when it was checked.
 //!
 //! ```text
 //!   upstream ─ role, free text, thoughts ──────────────────────────────► client, at once

@@ -103,6 +103,36 @@ fn what_does_not_fit_is_repaired_or_asked_for_again() {
 }
 
 #[test]
+fn what_would_have_to_be_added_is_asked_for_first() {
+    let (lacks, whole) = ("{\"age\":1}", "{\"name\":\"Ada\",\"age\":1}");
+    for (second, content, changes) in [
+        (whole, whole, json!([])),
+        (
+            lacks,
+            "{\"age\":1,\"name\":\"\"}",
+            json!([{"param": "choices[0].message.content", "path": "", "kind": "added"}]),
+        ),
+        (
+            "no",
+            "{\"age\":1,\"name\":\"\"}",
+            json!([{"param": "choices[0].message.content", "path": "", "kind": "added"}]),
+        ),
+    ] {
+        let provider = Provider::saying(&[json!({"content": lacks}), json!({"content": second})]);
+        let body = Running::to(&provider).chat(&format()).json();
+        assert_eq!(body["choices"][0]["message"]["content"], content, "{second}");
+        assert_eq!(body["lexiform"]["changes"], changes);
+        let again = &provider.asked()[1].body["messages"][2]["content"];
+        assert!(
+            again
+                .as_str()
+                .is_some_and(|text| text.contains("requires more at '#'")),
+            "{again}"
+        );
+    }
+}
+
+#[test]
 fn what_never_fits_is_not_passed_on() {
     for (message, more, place) in [
         (json!({"content": "no"}), format(), "choices[0].message.content"),

@@ -1,5 +1,5 @@
-//! The gateway in front of the service itself, which refuses what OpenAI refuses: whatever schema is sent, the
-//! answer obeys it.
+//! The gateway in front of the service itself, which refuses what OpenAI refuses: whatever schema is sent,
+//! the answer obeys it.
 //!
 //! The record in `benches/record/` is of more schemas than the test has:
 //! `LEXIFORM_GATEWAY_SCHEMAS=1000 cargo test -p lexiform-server --test process gateway -- --nocapture`.
@@ -13,7 +13,7 @@ use lexiform::project::{Profile, Toward, project};
 use lexiform::schema::Options;
 use serde_json::{Value, json};
 
-use crate::program::{Service, lexiform, model_folder};
+use crate::program::{Service, lexiform};
 
 /// The number of schemas in the test.
 const SCHEMAS: usize = 60;
@@ -49,12 +49,7 @@ fn schemas(wanted: usize) -> Option<Vec<(String, Value)>> {
 }
 
 fn services() -> (Service, Service) {
-    let folder = model_folder("gateway");
-    let more = ["--accept-profile", "openai-strict", "--max-model-len", "4096"];
-    let upstream = match std::env::var_os("LEXIFORM_GATEWAY_MODEL") {
-        Some(model) => Service::start_with(Path::new(&model), &more),
-        None => Service::start_with(&folder, &more[..2]),
-    };
+    let upstream = Service::start_with(Path::new("demo"), &["--accept-profile", "openai-strict"]);
     let url = format!("http://{}/v1", upstream.address);
     let mut gateway = lexiform();
     gateway.args([
@@ -70,7 +65,7 @@ fn services() -> (Service, Service) {
 }
 
 fn body(schema: &Value) -> Value {
-    json!({"model": "tiny", "seed": 1, "max_tokens": 400, "messages": [{"role": "user", "content": "Write an example."}],
+    json!({"model": "tiny", "seed": 1, "schema_in_prompt": "never", "messages": [{"role": "user", "content": "Write an example."}],
            "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}})
 }
 

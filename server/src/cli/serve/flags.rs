@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::cli::output::Format;
 use crate::model::limits::PREPARING;
 use crate::operate::clients::Proxy;
 use crate::operate::otlp::Endpoint;
@@ -207,12 +208,4 @@ pub(super) struct Logs {
     /// Send the metrics to the collector, too, once a minute
     #[arg(long, env = "LEXIFORM_OTLP_METRICS")]
     pub(super) otlp_metrics: bool,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(in crate::cli) enum Format {
-    /// A human-readable log.
-    Text,
-    /// A log in JSON.
-    Json,
 }

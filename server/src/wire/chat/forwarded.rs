@@ -49,6 +49,7 @@ const SENT_ON: &[&str] = &[
     "reasoning",
     "include_reasoning",
     "chat_template_kwargs",
+    "schema_in_prompt",
     "verbosity",
     "modalities",
     "audio",

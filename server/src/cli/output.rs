@@ -1,17 +1,16 @@
-//! The standard output and the log of the running service.
+//! The standard output and the log of a running service.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 
 use lexiform_cli::failure::{Failure, reason};
 
-use super::flags::Format;
 use crate::operate::lines::Lines;
 
 /// The standard output, for what the service says at its start, and the log on standard error. Neither can
 /// stop the service: see [`Lines`].
-pub(in crate::cli) struct Output {
-    pub(in crate::cli) told: Lines,
-    pub(in crate::cli) log: Lines,
+pub(super) struct Output {
+    pub(super) told: Lines,
+    pub(super) log: Lines,
 }
 
 impl Output {
@@ -19,7 +18,7 @@ impl Output {
     ///
     /// # Errors
     /// Fails if the operating system has neither threads nor descriptors left.
-    pub(in crate::cli) fn open(level: tracing::Level, format: Format) -> Result<Self, Failure> {
+    pub(super) fn open(level: tracing::Level, format: Format) -> Result<Self, Failure> {
         let unable = |error| Failure::Unable(format!("cannot start the log: {}", reason(&error)));
         let output = Self {
             told: Lines::to_descriptor(std::io::stdout()).map_err(unable)?,
@@ -38,9 +37,18 @@ impl Output {
     }
 
     /// Writes a notice to the log, at any level.
-    pub(in crate::cli) fn notice(&self, notice: &str) {
+    pub(super) fn notice(&self, notice: &str) {
         self.log.line(&format!("lexiform: {notice}"));
     }
+}
+
+/// The format of a log.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum Format {
+    /// A human-readable log.
+    Text,
+    /// A log in JSON.
+    Json,
 }
 
 impl Drop for Output {
