@@ -157,7 +157,7 @@ fn receive(
     schema: &KnownSchema,
     text: &str,
     (place, call, is_cut): (&str, Option<usize>, bool),
-) -> Result<Received, Rejected> {
+) -> Result<(Received, Vec<String>), Rejected> {
     let rejected = |error: NotReceived| Rejected {
         place: place.to_owned(),
         reason: error.to_string(),
@@ -165,10 +165,10 @@ fn receive(
         call,
         is_cut,
     };
-    let received = schema.receive(text).map_err(rejected)?;
-    match is_cut && !received.changes.is_empty() {
+    let (received, strings) = schema.receive(text).map_err(rejected)?;
+    match is_cut && !(received.changes.is_empty() && strings.is_empty()) {
         true => Err(Rejected::of(place, "the answer is not complete", call, true)),
-        false => Ok(received),
+        false => Ok((received, strings)),
     }
 }
 
@@ -199,7 +199,21 @@ impl Checked {
 
     /// Returns the text of a value as it is passed on: that of the value that was checked, and not that of
     /// the upstream, in which a key may be there twice.
-    fn passed_on(&mut self, received: Received, (place, call): (&str, Option<usize>)) -> String {
+    fn passed_on(
+        &mut self,
+        (received, strings): (Received, Vec<String>),
+        (place, call): (&str, Option<usize>),
+    ) -> String {
+        for path in strings {
+            let reason = format!("the string at '#{path}' has to hold the JSON text of a value");
+            self.guessed
+                .get_or_insert_with(|| Rejected::of(place, &reason, call, false));
+            self.changes.push(Changed {
+                param: place.to_owned(),
+                path,
+                kind: ChangeKind::Respelled.name(),
+            });
+        }
         for change in received.changes {
             if change.kind == ChangeKind::Added && self.guessed.is_none() {
                 let reason = format!("the schema requires more at '#{}' than there is", change.pointer);

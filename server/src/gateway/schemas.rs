@@ -24,6 +24,9 @@ const COPIES: usize = 32;
 /// The maximum number of losses, and of recodings, that are told of one schema.
 const TOLD: usize = 64;
 
+/// The maximum number of strings of one answer that are taken as values although they hold no JSON text.
+const MOST_STRINGS: usize = 16;
+
 /// A schema as the upstream takes it.
 #[derive(Debug)]
 pub(super) struct KnownSchema {
@@ -130,10 +133,28 @@ impl KnownSchema {
 
     /// Takes a text of the upstream back.
     ///
+    /// Where a string has to hold the JSON text of a value and does not, it is taken as the value itself, if
+    /// the schema allows that. The places of such strings are the second value.
+    ///
     /// # Errors
     /// Fails if there is no value of the schema near it.
-    pub(super) fn receive(&self, text: &str) -> Result<Received, Rejected> {
-        self.receiver.receive(text)
+    pub(super) fn receive(&self, text: &str) -> Result<(Received, Vec<String>), Rejected> {
+        let (mut taken, mut places) = (text.to_owned(), Vec::new());
+        loop {
+            let error = match self.receiver.receive(&taken) {
+                Ok(received) => return Ok((received, places)),
+                Err(error) => error,
+            };
+            let place = match &error {
+                Rejected::NotRestored(problem) => problem.pointer.clone(),
+                _ => return Err(error),
+            };
+            if places.len() == MOST_STRINGS || places.contains(&place) {
+                return Err(error);
+            }
+            taken = string_as_value(&taken, &place).ok_or(error)?;
+            places.push(place);
+        }
     }
 
     /// Returns what became of the schema in this field; `None` if it is sent on as it is.
@@ -158,6 +179,14 @@ impl KnownSchema {
             recodings: recodings.collect(),
         })
     }
+}
+
+/// Returns an answer in which the string at a place holds the JSON text of itself; `None` without a string.
+fn string_as_value(answer: &str, place: &str) -> Option<String> {
+    let mut answer: Value = serde_json::from_str(answer).ok()?;
+    let found = answer.pointer_mut(place).filter(|found| found.is_string())?;
+    *found = Value::String(found.to_string());
+    Some(answer.to_string())
 }
 
 #[cfg(test)]

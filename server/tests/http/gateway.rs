@@ -133,6 +133,25 @@ fn what_would_have_to_be_added_is_asked_for_first() {
 }
 
 #[test]
+fn a_string_that_has_to_hold_json_text_is_taken_as_the_value_in_the_end() {
+    let schema = json!({"type": "object", "properties": {"any": {}}, "required": ["any"]});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
+    let provider = Provider::saying(&[json!({"content": "{\"any\":\"Ada [\"}"})]);
+    let body = Running::to(&provider)
+        .chat(&json!({"response_format": format}))
+        .json();
+    assert_eq!(
+        body["choices"][0]["message"]["content"], "{\"any\":\"Ada [\"}",
+        "{body}"
+    );
+    let changes = json!([{"param": "choices[0].message.content", "path": "/any", "kind": "respelled"}]);
+    assert_eq!(
+        (&body["lexiform"]["attempts"], &body["lexiform"]["changes"]),
+        (&json!(2), &changes)
+    );
+}
+
+#[test]
 fn what_never_fits_is_not_passed_on() {
     for (message, more, place) in [
         (json!({"content": "no"}), format(), "choices[0].message.content"),
