@@ -104,6 +104,11 @@ impl Receiver {
         &self.projection
     }
 
+    /// Returns an estimate of the memory of its grammar, in bytes. Answers do not change it.
+    pub fn memory_usage(&self) -> usize {
+        self.grammar.memory_usage()
+    }
+
     /// Receives an answer.
     ///
     /// # Errors

@@ -164,7 +164,7 @@ fn text_of(given: &str, flag: &'static str) -> Result<String, Failure> {
 ///
 /// # Errors
 /// There is no such profile and no such file, or the file is no profile.
-fn profile(name: &str) -> Result<Profile, Failure> {
+pub fn profile(name: &str) -> Result<Profile, Failure> {
     if let Some(known) = Profile::named(name) {
         return Ok(known);
     }

@@ -12,10 +12,12 @@ pub mod decode;
 pub mod demo;
 pub mod drafting;
 pub mod drafts;
+pub mod gateway;
 pub mod generate;
 pub mod manual;
 pub mod model;
 pub mod models;
+mod output;
 pub mod serve;
 pub mod skip;
 pub mod version;
@@ -25,6 +27,8 @@ pub mod version;
 pub enum Command {
     /// Serve a model over HTTP, speaking the OpenAI API
     Serve(Box<serve::Args>),
+    /// Forward chats to a provider that takes less of JSON Schema, and check its answers
+    Gateway(Box<gateway::Args>),
     /// Write one text under a constraint and print it
     Generate(Box<generate::Args>),
     /// List the models on this disk, and whether they can be run
@@ -94,13 +98,14 @@ impl Commands for Command {
                 args.is_json()
             }
             Command::Version(args) => args.is_json(),
-            Command::Serve(_) | Command::Completions(_) | Command::Man(_) => false,
+            Command::Serve(_) | Command::Gateway(_) | Command::Completions(_) | Command::Man(_) => false,
         }
     }
 
     fn run(self) -> Outcome {
         match self {
             Command::Serve(args) => serve::run(*args),
+            Command::Gateway(args) => gateway::run(&args),
             Command::Generate(args) => generate::run(*args),
             Command::Models(args) => models::run(args),
             Command::WithoutModel(command) => command.run(),

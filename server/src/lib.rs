@@ -18,6 +18,7 @@
 //! * `model` is a model that is ready for requests: engine, tokenizer, chat template, and the requests that
 //!   run on it.
 //! * `request` turns a request into the input of the engine: the body, the prompt in tokens, the sampling.
+//! * `gateway` is another service: it forwards chats to an upstream that takes less of JSON Schema.
 //! * `answer` reads the output of the engine back into parts and writes them in the shapes of the API, whole
 //!   or as a stream.
 //! * `routes` has a file per endpoint, the code that they share, and the HTTP server around them.
@@ -30,6 +31,7 @@
 
 pub mod answer;
 pub mod cli;
+pub mod gateway;
 pub mod grammars;
 pub mod model;
 pub mod operate;

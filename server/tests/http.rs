@@ -45,6 +45,10 @@ mod fairness;
 mod fields;
 #[path = "http/filters.rs"]
 mod filters;
+#[path = "http/gateway.rs"]
+mod gateway;
+#[path = "http/gateway_streams.rs"]
+mod gateway_streams;
 #[path = "http/grammars.rs"]
 mod grammars;
 #[path = "http/growing.rs"]
@@ -113,3 +117,5 @@ mod tool_formats;
 mod tools;
 #[path = "http/traces.rs"]
 mod traces;
+#[path = "http/upstream_host.rs"]
+mod upstream_host;

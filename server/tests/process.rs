@@ -9,6 +9,8 @@ mod cards;
 mod connections;
 #[path = "process/crowds.rs"]
 mod crowds;
+#[path = "process/gateway.rs"]
+mod gateway;
 #[path = "process/generating.rs"]
 mod generating;
 #[path = "process/logs.rs"]

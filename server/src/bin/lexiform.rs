@@ -29,6 +29,8 @@ const SERVER: &str = "lexiform-server";
 enum Command {
     /// Serve a model over HTTP, speaking the OpenAI API
     Serve,
+    /// Forward chats to a provider that takes less of JSON Schema, and check its answers
+    Gateway,
     /// Write one text under a constraint and print it
     Generate,
     /// List the models on this disk, and whether they can be run
@@ -64,8 +66,9 @@ impl Commands for Evaluation {
 }
 
 /// The subcommands that the other program runs.
-const ELSEWHERE: [&str; 7] = [
+const ELSEWHERE: [&str; 8] = [
     "serve",
+    "gateway",
     "generate",
     "models",
     "bench",

@@ -3,7 +3,6 @@
 mod flags;
 mod greeting;
 mod models;
-mod output;
 mod reload;
 mod table;
 
@@ -13,10 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome, reason};
+use lexiform_cli::project::profile;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::answer::resume::ResumeLimits;
 use crate::cli::callbacks::CallbackArgs;
+use crate::cli::output::Output;
 use crate::model::limits::RequestLimits;
 use crate::model::served;
 use crate::operate::audit::Audit;
@@ -35,7 +36,6 @@ use crate::routes::state::{AppState, Offered, Settings};
 use flags::{Access, Limits, Logs, Place};
 use greeting::Address;
 use models::ModelsArgs;
-use output::Output;
 use reload::{Reload, Tls};
 
 /// Serve models over HTTP, speaking the OpenAI API.
@@ -84,7 +84,7 @@ pub struct Args {
 /// # Errors
 /// Fails if the address is taken, a file cannot be read, or the model cannot be loaded.
 pub fn run(args: Args) -> Outcome {
-    let output = Arc::new(Output::open(&args.logs)?);
+    let output = Arc::new(Output::open(args.logs.log, args.logs.log_format)?);
     // The address first: a model may take a long time to load, which cannot change the error for a taken
     // port.
     let (listener, socket) = listen(&args.place)?;
@@ -109,7 +109,7 @@ pub fn run(args: Args) -> Outcome {
     let name = args.served_model_name.as_deref();
     let models = args
         .models
-        .open(name, &callbacks, patience(&args.limits), shelf)?;
+        .open(name, &callbacks, patience(&args.limits)?, shelf)?;
     let app = AppState::new(Arc::new(models), settings);
     let app = Arc::new(app.map_err(no_thread("the preparation of requests"))?);
     let told = app.clone();
@@ -182,14 +182,17 @@ fn bind(address: impl ToSocketAddrs, shown: &str) -> Result<TcpListener, Failure
     bound.map_err(|error| Failure::Unable(format!("cannot listen on {shown}: {}", reason(&error))))
 }
 
-fn patience(limits: &Limits) -> RequestLimits {
-    RequestLimits::new(
+fn patience(limits: &Limits) -> Result<RequestLimits, Failure> {
+    let accepted = limits.accept_profile.as_deref().map(profile).transpose()?;
+    let patience = RequestLimits::new(
         Duration::from_secs(limits.queue_seconds),
         Duration::from_secs(limits.answer_seconds),
         limits.queue_tokens,
     )
     .compiling(Duration::from_secs(limits.compile_seconds))
     .preparing(limits.compile_queue)
+    .accepting(accepted);
+    Ok(patience)
 }
 
 fn settings(args: &Args, output: &Output, traces: Traces) -> Result<Settings, Failure> {

@@ -4,10 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use lexiform::error::CompileError;
+use lexiform::limits::Limits;
+use lexiform::project::{Profile, refusals};
 use lexiform_engine::{Owner, Place, Room};
 use tokio_util::sync::CancellationToken;
 
 use crate::operate::metrics::gauges::TurnedAway;
+use crate::wire::constraint::{Constraint, Source};
 use crate::wire::error::ApiError;
 
 /// The default number of requests that may be in preparation at a time; few threads prepare them, so most of
@@ -27,6 +31,8 @@ pub struct RequestLimits {
     pub answer: Duration,
     prepared: Arc<Room>,
     waiting: Arc<Room>,
+    /// What schemas may contain, if that is less than the compiler takes.
+    accepted: Option<Arc<Profile>>,
     pub(super) turned_away: Arc<[AtomicU64; 2]>,
     pub(super) stop: CancellationToken,
 }
@@ -39,6 +45,7 @@ impl Default for RequestLimits {
             answer: Duration::from_secs(600),
             prepared: Arc::new(Room::new(PREPARING)),
             waiting: Arc::new(Room::new(WAITING_TOKENS)),
+            accepted: None,
             turned_away: Arc::default(),
             stop: CancellationToken::new(),
         }
@@ -69,6 +76,45 @@ impl RequestLimits {
             prepared: Arc::new(Room::new(preparing)),
             ..self
         }
+    }
+
+    /// Refuses schemas that have more than a profile takes, as the provider of the profile does.
+    #[must_use]
+    pub fn accepting(self, profile: Option<Profile>) -> Self {
+        Self {
+            accepted: profile.map(Arc::new),
+            ..self
+        }
+    }
+
+    /// Checks that the schemas among these constraints have nothing that is not accepted.
+    ///
+    /// # Errors
+    /// Fails with every place of the first schema that has.
+    pub fn check_accepted<'a>(
+        &self,
+        constraints: impl IntoIterator<Item = &'a Constraint>,
+    ) -> Result<(), ApiError> {
+        let Some(profile) = &self.accepted else {
+            return Ok(());
+        };
+        // `json_object` is no schema of the client's.
+        let sent = constraints
+            .into_iter()
+            .filter(|constraint| constraint.param != "response_format.type");
+        for constraint in sent {
+            let Source::Schema(text) = &constraint.source else {
+                continue;
+            };
+            let refused = refusals(text, profile, &Limits::default());
+            let error = match refused {
+                Ok(problems) if problems.is_empty() => continue,
+                Ok(problems) => CompileError { problems },
+                Err(error) => error,
+            };
+            return Err(ApiError::constraint(&constraint.subject(), &error));
+        }
+        Ok(())
     }
 
     /// Sets the time for queueing to the time for answers, for a single caller that waits for no other.

@@ -218,6 +218,7 @@ pub fn compiled(
     interest: &Interest,
 ) -> Result<Option<Compiled>, ApiError> {
     permission::check_language(language, interest)?;
+    served.limits().check_accepted(language.constraints())?;
     if language.is_free() {
         return Ok(None);
     }

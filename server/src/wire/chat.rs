@@ -1,7 +1,12 @@
 //! `POST /v1/chat/completions`: the request, and the shapes of its answers.
+//!
+//! `forwarded`, `upstream` and `projected` are what a gateway reads and writes.
 
 mod continuing;
+pub mod forwarded;
+pub mod projected;
 pub mod reasoning;
+pub mod upstream;
 
 use serde_json::{Map, Value, json};
 

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! `subject` describes the problems of a constraint, `failed` the failures of valid requests, `access`
-//! what the API key of a request does not allow, `models` the models that cannot answer now.
+//! what the API key of a request does not allow, `models` the models that cannot answer now, `upstream` the
+//! errors of a gateway.
 
 mod access;
 pub mod envelope;
@@ -14,6 +15,7 @@ mod failed;
 mod models;
 mod shorten;
 mod subject;
+mod upstream;
 
 use actix_web::body::BoxBody;
 use actix_web::dev::ServiceResponse;

@@ -236,6 +236,11 @@ impl Fields {
         self.map.shift_remove(name).filter(|value| !value.is_null())
     }
 
+    /// Returns `true` if a field has not been taken.
+    pub fn contains(&self, name: &str) -> bool {
+        self.map.contains_key(name)
+    }
+
     /// Returns `true` if a field is present and not `null`.
     pub fn has(&self, name: &str) -> bool {
         self.map.get(name).is_some_and(|value| !value.is_null())

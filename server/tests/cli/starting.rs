@@ -11,6 +11,7 @@ fn the_bare_name_prints_help() {
     assert_eq!(bare.out, help.out);
     for command in [
         "serve",
+        "gateway",
         "generate",
         "models",
         "check",
@@ -36,7 +37,7 @@ fn the_bare_name_prints_help() {
 #[test]
 fn every_command_documents_its_exit_codes() {
     for command in [
-        "serve", "generate", "models", "check", "mask", "repair", "convert", "tokens", "key",
+        "serve", "gateway", "generate", "models", "check", "mask", "repair", "convert", "tokens", "key",
     ] {
         let help = lexiform(&[command, "--help"]).out;
         assert!(
@@ -77,7 +78,7 @@ fn there_is_a_page_for_every_command() {
     let check = std::fs::read_to_string(folder.join("lexiform-check.1")).expect("a page");
     std::fs::remove_dir_all(folder).expect("removed");
     pages.sort();
-    assert_eq!((written.code, pages.len()), (0, 28), "{pages:?}");
+    assert_eq!((written.code, pages.len()), (0, 29), "{pages:?}");
     assert!(
         check.starts_with(".ie") && check.contains("\\-\\-exact"),
         "{check}"

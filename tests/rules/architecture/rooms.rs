@@ -5,12 +5,14 @@
 ///
 /// A request enters at the top and is passed down; a room names what it needs from below, and nothing below
 /// knows it.
-pub(super) const SERVER_ROOMS: [(&str, &[&str]); 8] = [
+pub(super) const SERVER_ROOMS: [(&str, &[&str]); 9] = [
     ("wire", &[]),
     ("operate", &["wire"]),
     ("grammars", &["wire", "operate"]),
     ("model", &["wire", "operate", "grammars"]),
     ("request", &["wire", "operate", "grammars", "model"]),
+    // A service of its own, which runs no model.
+    ("gateway", &["wire", "operate", "request"]),
     ("answer", &["wire", "operate", "grammars", "model", "request"]),
     (
         "routes",
@@ -19,7 +21,7 @@ pub(super) const SERVER_ROOMS: [(&str, &[&str]); 8] = [
     (
         "cli",
         &[
-            "wire", "operate", "grammars", "model", "request", "answer", "routes",
+            "wire", "operate", "grammars", "model", "request", "gateway", "answer", "routes",
         ],
     ),
 ];

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::cli::output::Format;
 use crate::model::limits::PREPARING;
 use crate::operate::clients::Proxy;
 use crate::operate::otlp::Endpoint;
@@ -77,6 +78,10 @@ pub(super) struct Limits {
     /// Connections at a time, as far as the process may open files; further ones wait until one is closed
     #[arg(long, env = "LEXIFORM_CONNECTIONS", default_value_t = CONNECTIONS, value_name = "N")]
     pub(super) connections: usize,
+    /// Refuse schemas that have more than a provider takes (openai-strict, anthropic, gemini, llama.cpp,
+    /// xgrammar, outlines, or a file with a profile), as this provider would: to test clients and gateways
+    #[arg(long, env = "LEXIFORM_ACCEPT_PROFILE", value_name = "NAME|FILE")]
+    pub(super) accept_profile: Option<String>,
     /// Tokens of prompts that may be queued together; more are refused with status 429
     #[arg(long, env = "LEXIFORM_QUEUE_TOKENS", default_value_t = 1 << 20, value_name = "N")]
     pub(super) queue_tokens: usize,
@@ -203,12 +208,4 @@ pub(super) struct Logs {
     /// Send the metrics to the collector, too, once a minute
     #[arg(long, env = "LEXIFORM_OTLP_METRICS")]
     pub(super) otlp_metrics: bool,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(super) enum Format {
-    /// A human-readable log.
-    Text,
-    /// A log in JSON.
-    Json,
 }

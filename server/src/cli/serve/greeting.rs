@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use lexiform_engine::Stats;
 
-use super::output::Output;
+use crate::cli::output::Output;
 use crate::grammars::tool_format::ToolFormat;
 use crate::model::served::ServedModel;
 use crate::request::told;

@@ -6,7 +6,7 @@ use rustls::ServerConfig;
 use tokio::signal::unix::Signal;
 
 use super::flags::Access;
-use super::output::Output;
+use crate::cli::output::Output;
 use crate::operate::supervisor::Supervisor;
 use crate::operate::tls::{Certificate, ClientAuthority, TlsError};
 use crate::routes::state::AppState;

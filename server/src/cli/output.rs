@@ -1,10 +1,9 @@
-//! The standard output and the log of the running service.
+//! The standard output and the log of a running service.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 
 use lexiform_cli::failure::{Failure, reason};
 
-use super::flags::{Format, Logs};
 use crate::operate::lines::Lines;
 
 /// The standard output, for what the service says at its start, and the log on standard error. Neither can
@@ -15,17 +14,17 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Starts the log, to which panics of any thread also go.
+    /// Starts the log at a level and in a format, to which panics of any thread also go.
     ///
     /// # Errors
     /// Fails if the operating system has neither threads nor descriptors left.
-    pub(super) fn open(logs: &Logs) -> Result<Self, Failure> {
+    pub(super) fn open(level: tracing::Level, format: Format) -> Result<Self, Failure> {
         let unable = |error| Failure::Unable(format!("cannot start the log: {}", reason(&error)));
         let output = Self {
             told: Lines::to_descriptor(std::io::stdout()).map_err(unable)?,
             log: Lines::to_descriptor(std::io::stderr()).map_err(unable)?,
         };
-        start(logs, output.log.clone());
+        start(level, format, output.log.clone());
         let log = output.log.clone();
         std::panic::set_hook(Box::new(move |panic| {
             let trace = Backtrace::capture();
@@ -43,6 +42,15 @@ impl Output {
     }
 }
 
+/// The format of a log.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum Format {
+    /// A human-readable log.
+    Text,
+    /// A log in JSON.
+    Json,
+}
+
 impl Drop for Output {
     fn drop(&mut self) {
         self.told.flush();
@@ -50,13 +58,13 @@ impl Drop for Output {
     }
 }
 
-fn start(logs: &Logs, lines: Lines) {
+fn start(level: tracing::Level, format: Format, lines: Lines) {
     let log = tracing_subscriber::fmt()
         .with_writer(lines)
-        .with_max_level(logs.log)
+        .with_max_level(level)
         // The subscriber would print its complaints on standard error itself.
         .log_internal_errors(false);
-    let started = match logs.log_format {
+    let started = match format {
         Format::Text => log.with_ansi(false).try_init(),
         Format::Json => log.json().flatten_event(true).try_init(),
     };
