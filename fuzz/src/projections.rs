@@ -27,7 +27,9 @@ pub fn shaped(input: &[u8]) {
 
 fn check(text: &str) {
     let (options, limits) = (Options::for_generation(), Limits::default());
-    let Ok(projector) = within(COMPILE, "reading a schema", || Projector::new(text, &options, &limits)) else {
+    let Ok(projector) = within(COMPILE, "reading a schema", || {
+        Projector::new(text, &options, &limits)
+    }) else {
         return;
     };
     for profile in Profile::names().filter_map(Profile::named) {

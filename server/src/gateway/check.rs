@@ -316,14 +316,16 @@ mod tests {
     fn content_is_restored_repaired_or_rejected() {
         let checks = checks(schema());
         let passed = |text: &str, finish| checks.check(said(text, &[], finish));
-        let (good, changes) = passed(r#"{"name": "Ada", "age": null}"#, "stop").expect("a value");
+        let good = passed(r#"{"name": "Ada", "age": null}"#, "stop").expect("a value");
         assert_eq!(
-            (good.content.as_deref(), changes.len()),
+            (good.said.content.as_deref(), good.changes.len()),
             (Some(r#"{"name":"Ada"}"#), 0)
         );
-        let (twice, _) = passed(r#"{"name":"x","name":"y","age":1}"#, "stop").expect("a value");
-        assert_eq!(twice.content.as_deref(), Some(r#"{"name":"y","age":1}"#));
-        let (_, changes) = passed(r#"{"name": "Ada", "age": "7"}"#, "stop").expect("a near value");
+        let twice = passed(r#"{"name":"x","name":"y","age":1}"#, "stop").expect("a value");
+        assert_eq!(twice.said.content.as_deref(), Some(r#"{"name":"y","age":1}"#));
+        let changes = passed(r#"{"name": "Ada", "age": "7"}"#, "stop")
+            .expect("a near value")
+            .changes;
         assert_eq!(
             (&*changes[0].param, &*changes[0].path),
             ("message.content", "/age")

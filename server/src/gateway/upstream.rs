@@ -308,10 +308,9 @@ fn root_cause(error: &dyn std::error::Error) -> String {
     while let Some(next) = cause.source() {
         cause = next;
     }
-    match cause.to_string() {
-        // The numbers of errors differ between systems.
-        text => text.split(" (os error").next().unwrap_or_default().to_lowercase(),
-    }
+    // The numbers of errors differ between systems.
+    let text = cause.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
 fn tls(authorities: Option<&Path>) -> Result<rustls::ClientConfig, TlsError> {
