@@ -73,6 +73,8 @@ fn _lexiform(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(project::profile_names, module)?)?;
     module.add_function(wrap_pyfunction!(compiler::model_tags::model_tag, module)?)?;
     module.add_function(wrap_pyfunction!(compiler::model_tags::model_formats, module)?)?;
+    module.add_function(wrap_pyfunction!(compiler::model_tags::recognised_format, module)?)?;
+    module.add_function(wrap_pyfunction!(compiler::model_tags::thought_marks, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     fork::register(module)
 }

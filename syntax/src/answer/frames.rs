@@ -131,9 +131,10 @@ impl Piece<'_> {
                 let mut found = texts.iter().map(|wanted| literal(wanted, text));
                 found.find(|found| *found != Match::Not).unwrap_or(Match::Not)
             }
-            Space => run(text, |byte| b" \t\r\n".contains(&byte)),
-            Letters => run(text, |byte| byte.is_ascii_alphabetic() || byte == b'_'),
-            Digits => match run(text, |byte| byte.is_ascii_digit()) {
+            Space => run(text, |c| " \t\r\n".contains(c)),
+            Letters => run(text, |c| c.is_ascii_alphabetic() || c == '_'),
+            // `\d` of a structural tag has the digits of all scripts.
+            Digits => match run(text, char::is_numeric) {
                 Match::Whole(0) => Match::Not,
                 found => found,
             },
@@ -180,9 +181,10 @@ pub(super) fn literal(wanted: &str, text: &str) -> Match {
     }
 }
 
-fn run(text: &str, is_in: impl Fn(u8) -> bool) -> Match {
-    let length = text.bytes().take(RUN).take_while(|byte| is_in(*byte)).count();
-    if length == text.len() && length < RUN {
+fn run(text: &str, is_in: impl Fn(char) -> bool) -> Match {
+    let found = text.chars().take(RUN).take_while(|c| is_in(*c));
+    let (count, length) = found.fold((0, 0), |(count, length), c| (count + 1, length + c.len_utf8()));
+    if length == text.len() && count < RUN {
         Match::Begun
     } else {
         Match::Whole(length)

@@ -18,14 +18,15 @@ const ENGINES: [(&str, &[&str]); 3] = [
         "vllm-0.32.0",
         &[
             "test_vllm.py",
+            "test_vllm_parsers.py",
             "test_vllm_engine.py",
             "test_vllm_drafts.py",
             "test_vllm_thoughts.py",
             "test_vllm_server.py",
         ],
     ),
-    ("vllm-0.33.0", &["test_vllm.py"]),
-    ("sglang-0.5.23", &["test_sglang.py"]),
+    ("vllm-0.33.0", &["test_vllm.py", "test_vllm_parsers.py"]),
+    ("sglang-0.5.23", &["test_sglang.py", "test_sglang_parsers.py"]),
 ];
 
 /// The examples for engines in Rust, which are separate packages.

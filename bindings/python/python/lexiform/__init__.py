@@ -5,9 +5,11 @@ sequence stands; states are values, so that a copy is a fork and an older one is
 accept and roll back tokens use a :class:`Session`. A :class:`Sampler`, a population of :class:`Particles` and a :class:`Chain` draw
 tokens from rows of logits under the laws of the library. :meth:`Grammar.repair` makes a valid text of one that is not.
 
-The submodule :mod:`lexiform.project` writes schemas as providers take them. The submodule :mod:`lexiform.tags` makes structural tags of calls in the formats of models. The submodules
-:mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.hf` are for those who have these packages;
-:mod:`lexiform.vllm` and :mod:`lexiform.sglang` are backends of these engines, over :mod:`lexiform.engines`.
+The submodule :mod:`lexiform.project` writes schemas as providers take them. The submodule :mod:`lexiform.tags` makes structural tags
+of calls in the formats of models, :mod:`lexiform.answers` reads answers in these formats, and :mod:`lexiform.confidence` says how
+sure a model was of each value. The submodules :mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.hf` are for those who
+have these packages; :mod:`lexiform.vllm` and :mod:`lexiform.sglang` are backends and parsers of these engines, over
+:mod:`lexiform.engines` and :mod:`lexiform.parsers`.
 """
 
 from lexiform._lexiform import (

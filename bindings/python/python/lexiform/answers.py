@@ -3,7 +3,7 @@
 >>> from lexiform.answers import AnswerReader
 >>> tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 >>> reader = AnswerReader("qwen_3", [tool])
->>> events = reader.push('Let me see. <tool_call>{"name":"weather","arguments":{"city":"Rome"}}')
+>>> events = reader.push('Let me see. <tool_call>{"name":"weather","arguments":{"city":"Rome"}}</tool_call>')
 >>> [event.kind for event in events]
 ['content', 'call', 'arguments', 'opened', 'key', 'value', 'call_end']
 >>> events[5].pointer, events[5].text
@@ -30,7 +30,10 @@ class AnswerReader:
     ``format`` is one of :func:`lexiform.tags.formats`, or ``"any"`` for a model whose format is not known. ``tools`` have the
     form of the chat API; a call of another tool is read, too. ``thought`` says whether the answer may begin with a thought
     (``"possible"``), has none, or goes on with one that the prompt has opened (``"begun"``). With ``json_content`` the content
-    is JSON, and its values have events.
+    is JSON, and its values have events. Without ``calls`` no call is read: calls are content, as they are written.
+
+    Raises :class:`lexiform.CompileError` for a format that does not exist, and for a tool whose schema does not compile where
+    the format needs it to tell strings from other values.
     """
 
     def __init__(
@@ -40,10 +43,11 @@ class AnswerReader:
         *,
         thought: Literal["none", "possible", "begun"] = "possible",
         json_content: bool = False,
+        calls: bool = True,
     ) -> None:
         functions = [tool.get("function", tool) for tool in tools]
         pairs = [(str(it["name"]), json.dumps(it.get("parameters") or {})) for it in functions]
-        self._raw = RawReader(format, pairs, thought, json_content)
+        self._raw = RawReader(format, pairs, thought, json_content, calls)
 
     def push(self, text: str) -> list[Event]:
         """Reads more text and returns its events. Text that may begin a mark waits for what comes next."""

@@ -23,7 +23,7 @@ import numpy as np
 from lexiform._lexiform import Compiler, Grammar, Session, State, Vocabulary, fill_batch
 from lexiform.errors import CompileError, LimitError
 
-__all__ = ["EngineError", "Options", "Row", "Sequence", "Sources", "check_names", "fill_sequences", "fitting_ends"]
+__all__ = ["EngineError", "Options", "Row", "Sequence", "Sources", "attempt", "check_names", "fill_sequences", "fitting_ends"]
 
 #: The environment variable that holds :class:`Options` as JSON. Every process of an engine inherits it.
 OPTIONS = "LEXIFORM_ENGINE_OPTIONS"
@@ -381,6 +381,18 @@ def check_names(engine: str, version: str, tested: Items[str], names: Mapping[st
             raise _moved(engine, version, tested, f"{name} takes ({', '.join(given)}) and not ({', '.join(wanted)})")
     if version not in tested:
         logger.info("lexiform was not tested with %s %s, but with %s", engine, version, ", ".join(tested))
+
+
+def attempt(registrations: Mapping[str, Callable[[], None]]) -> None:
+    """Calls what registers the parts of a plugin, and says in one line which part is not available and why."""
+    said = set()
+    for part, register in registrations.items():
+        try:
+            register()
+        except EngineError as error:
+            if str(error) not in said:
+                logger.warning("the %s not available: %s", part, error)
+            said.add(str(error))
 
 
 def _moved(engine: str, version: str, tested: Items[str], what: str) -> EngineError:

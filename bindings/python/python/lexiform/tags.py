@@ -15,9 +15,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lexiform._lexiform import model_formats, model_tag
+from lexiform._lexiform import model_formats, model_tag, recognised_format
 
-__all__ = ["for_model", "formats"]
+__all__ = ["for_model", "formats", "recognised"]
 
 #: The parameters of a tool that declares none.
 NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -26,6 +26,11 @@ NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": Fal
 def formats() -> list[str]:
     """The names of all formats."""
     return model_formats()
+
+
+def recognised(template: str) -> str | None:
+    """Returns the format of the models with this chat template; ``None`` if the template shows none."""
+    return recognised_format(template)
 
 
 def for_model(

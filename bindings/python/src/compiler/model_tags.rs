@@ -1,6 +1,8 @@
 //! The structural tags of answers in the formats of models. `lexiform/tags.py` is the interface.
 
 use lexiform::tags::{self, AnswerShape, Tool, ToolChoice};
+use lexiform_syntax::answer::{SectionKind, sections};
+use lexiform_syntax::tags::recognised;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -43,4 +45,18 @@ pub(crate) fn model_tag(
 #[pyfunction]
 pub(crate) fn model_formats() -> Vec<&'static str> {
     tags::model_formats().collect()
+}
+
+/// Returns the format that a chat template shows; `None` if it shows none.
+#[pyfunction]
+pub(crate) fn recognised_format(template: &str) -> Option<&'static str> {
+    recognised(template)
+}
+
+/// Returns the mark that opens a thought in a format, and those that close it.
+#[pyfunction]
+pub(crate) fn thought_marks(name: &str) -> Option<(&'static str, Vec<&'static str>)> {
+    let mut sections = sections(name).iter();
+    let thought = sections.find(|section| section.kind == SectionKind::Reasoning)?;
+    Some((thought.open, thought.close.to_vec()))
 }

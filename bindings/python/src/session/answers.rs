@@ -58,9 +58,15 @@ pub(crate) struct RawReader {
 #[pymethods]
 impl RawReader {
     /// Creates a reader of answers in a format. `tools` are names with the JSON of their schemas; `thought`
-    /// is "none", "possible" or "begun".
+    /// is "none", "possible" or "begun". Without `calls`, calls are content.
     #[new]
-    fn new(format: &str, tools: Vec<(String, String)>, thought: &str, json: bool) -> PyResult<RawReader> {
+    fn new(
+        format: &str,
+        tools: Vec<(String, String)>,
+        thought: &str,
+        json: bool,
+        calls: bool,
+    ) -> PyResult<RawReader> {
         let tool = |(name, schema): (String, String)| {
             let parameters = serde_json::from_str(&schema);
             let parameters = parameters.map_err(|error| {
@@ -81,8 +87,11 @@ impl RawReader {
             },
             is_json: json,
         };
-        let format =
+        let mut format =
             AnswerFormat::of_model(format, &tools, reading).map_err(|error| compile_error(&error))?;
+        if !calls {
+            format.frames = &[];
+        }
         Ok(RawReader {
             read: Mutex::new(Read {
                 events: Events::new(Arc::new(format)),

@@ -34,6 +34,7 @@ def service(tmp_path_factory):
     command += ["--model", str(DEMO), "--served-model-name", "demo"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
     command += ["--max-model-len", "1024", "--max-num-seqs", "8", "--structured-outputs-config.backend", "lexiform"]
+    command += ["--enable-auto-tool-choice", "--tool-call-parser", "lexiform_qwen_3"]
     environment = os.environ | {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
     with log.open("wb") as written:
         process = subprocess.Popen(command, env=environment, stdout=written, stderr=subprocess.STDOUT)
@@ -65,13 +66,21 @@ class Service:
 
     def ask(self, **body):
         """Returns the status and the answer."""
-        body = {"model": "demo", "max_tokens": 200, "messages": [{"role": "user", "content": "Ada is 36."}]} | body
-        asked = urllib.request.Request(self.url, json.dumps(body).encode(), {"content-type": "application/json"})
         try:
-            with urllib.request.urlopen(asked, timeout=120) as answer:
+            with urllib.request.urlopen(self.asked(**body), timeout=120) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
+
+    def stream(self, **body):
+        """Returns the choices of each piece of an answer."""
+        with urllib.request.urlopen(self.asked(stream=True, **body), timeout=120) as answer:
+            lines = [line.removeprefix(b"data: ").strip() for line in answer if line.startswith(b"data: {")]
+        return [choice for line in lines for choice in json.loads(line)["choices"]]
+
+    def asked(self, **body):
+        body = {"model": "demo", "max_tokens": 200, "messages": [{"role": "user", "content": "Ada is 36."}]} | body
+        return urllib.request.Request(self.url, json.dumps(body).encode(), {"content-type": "application/json"})
 
 
 PERSON = {
@@ -114,3 +123,22 @@ def test_complaint_11_a_bad_constraint_is_http_400_with_its_place(service, asked
     assert status == 400 and said in json.dumps(answer)
     status, _ = service.ask(structured_outputs={"choice": ["a"]})
     assert status == 200 and service.process.poll() is None
+
+
+def test_a_required_call_is_read_of_streams_and_of_whole_answers(service):
+    tool = {"type": "function", "function": {"name": "person", "parameters": PERSON}}
+    body = {"tools": [tool], "tool_choice": "required", "temperature": 0.0, "parallel_tool_calls": False}
+    status, answer = service.ask(**body)
+    (choice,) = answer["choices"]
+    (call,) = choice["message"]["tool_calls"]
+    assert status == 200 and choice["finish_reason"] == "tool_calls" and not choice["message"]["content"]
+    assert call["function"]["name"] == "person" and is_json(call["function"]["arguments"], PERSON)
+    pieces = service.stream(**body)
+    calls = [call for piece in pieces for call in piece["delta"].get("tool_calls") or ()]
+    assert [call["function"].get("name") for call in calls if call["function"].get("name")] == ["person"]
+    assert "".join(call["function"].get("arguments") or "" for call in calls) == call_arguments(answer)
+    assert not any(piece["delta"].get("content") for piece in pieces) and pieces[-1]["finish_reason"] == "tool_calls"
+
+
+def call_arguments(answer):
+    return answer["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"]

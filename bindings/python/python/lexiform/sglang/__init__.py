@@ -1,15 +1,15 @@
-"""A backend for the grammars of SGLang: ``--grammar-backend lexiform``.
+"""A backend for the grammars of SGLang, ``--grammar-backend lexiform``, and its parsers of thoughts and calls,
+``--reasoning-parser lexiform`` and ``--tool-call-parser lexiform``.
 
 SGLang calls :func:`plugin` in each of its processes, because the package names it as an entry point.
 """
 
 from __future__ import annotations
 
-import logging
+from lexiform.engines import EngineError, Options, attempt, check_names
+from lexiform.parsers import parser_names
 
-from lexiform.engines import EngineError, Options, check_names
-
-__all__ = ["TESTED", "plugin", "register"]
+__all__ = ["TESTED", "plugin", "register", "register_parsers"]
 
 #: The versions of SGLang that the tests ran with.
 TESTED = ("0.5.23",)
@@ -54,6 +54,24 @@ _NAMES = {
     ),
 }
 
+_DETECTOR = "sglang.srt.function_call.base_format_detector:BaseFormatDetector"
+_REASONING = "sglang.srt.parser.reasoning_parser:BaseReasoningFormatDetector"
+_KEEPS_MARKS = "sglang.srt.entrypoints.openai.serving_chat:OpenAIServingChat._patch_reasoning_skip_special_tokens"
+#: What the parsers implement, and what is hooked for them.
+_PARSER_NAMES = {
+    f"{_DETECTOR}.detect_and_parse": ("self", "text", "tools"),
+    f"{_DETECTOR}.parse_streaming_increment": ("self", "new_text", "tools"),
+    f"{_DETECTOR}.finish": ("self", "tools"),
+    f"{_DETECTOR}.has_tool_call": ("self", "text"),
+    f"{_DETECTOR}.structure_info": ("self",),
+    f"{_DETECTOR}.supports_structural_tag": ("self",),
+    f"{_DETECTOR}.get_structural_tag": ("self", "tools", "tool_choice", "thinking_mode", "parallel_tool_calls"),
+    f"{_REASONING}.detect_and_parse": ("self", "text"),
+    f"{_REASONING}.parse_streaming_increment": ("self", "new_text"),
+    f"{_REASONING}.finish": ("self",),
+    _KEEPS_MARKS: ("self", "request"),
+}
+
 
 def register() -> None:
     """Makes the backend known to SGLang in this process. A second call does nothing.
@@ -81,9 +99,35 @@ def register() -> None:
         add_grammar_backend_choices([NAME])
 
 
-def plugin() -> None:
-    """Registers the backend, or says in one line why it is not there; SGLang works as without this package then."""
+def register_parsers() -> None:
+    """Makes the parsers of thoughts and calls known to SGLang in this process. A second call does nothing.
+
+    Their names are ``lexiform``, for the format that the chat template shows, and ``lexiform_`` with a format of
+    :func:`lexiform.tags.formats`. Raises :class:`lexiform.engines.EngineError` as :func:`register` does.
+    """
     try:
-        register()
-    except EngineError as error:
-        logging.getLogger("lexiform").warning("the backend `lexiform` is not available: %s", error)
+        import sglang
+        from sglang.srt.function_call.function_call_parser import FunctionCallParser
+        from sglang.srt.function_call.parser_names import TOOL_CALL_PARSER_NAMES
+        from sglang.srt.parser.reasoning_parser import ReasoningParser
+        from sglang.srt.parser.reasoning_parser_names import REASONING_PARSER_NAMES
+        from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+    except ImportError as error:
+        raise EngineError(f"SGLang is not there: {error}") from None
+    if NAME in FunctionCallParser.ToolCallParserEnum:
+        return
+    check_names("SGLang", str(sglang.__version__), TESTED, _PARSER_NAMES)
+    from lexiform.sglang import parsers
+
+    HookRegistry.register(_KEEPS_MARKS.replace(":", "."), parsers.keep_marks, HookType.AFTER)
+    for name, format in parser_names().items():
+        FunctionCallParser.ToolCallParserEnum[name] = parsers.detector(format)
+        ReasoningParser.DetectorMap[name] = parsers.reasoning_detector(format)
+        for names in (TOOL_CALL_PARSER_NAMES, REASONING_PARSER_NAMES):
+            if name not in names:
+                names.append(name)
+
+
+def plugin() -> None:
+    """Registers the backend and the parsers, or says in one line what is not there; SGLang works as without it then."""
+    attempt({"backend `lexiform` is": register, "parsers `lexiform` are": register_parsers})
