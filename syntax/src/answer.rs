@@ -26,7 +26,7 @@ pub use format::{AnswerFormat, CallMode, Reading, Thought};
 pub use frames::{Frame, Piece, RUN, Tool, pattern};
 pub use reader::{AnswerPlace, AnswerReader, Part, Spanned};
 pub use scanner::{JsonScanner, JsonStep};
-pub use sections::{Section, SectionKind, sections};
+pub use sections::{Section, SectionKind, first_marks, sections};
 pub use table::{CALL, END_CALL, FRAME_MARKS, FRAMES, frames, relaxed_frames};
 pub use values::{JsonEvent, JsonValues};
 

@@ -80,7 +80,7 @@ pub fn sections(marks: &ThoughtMarks) -> &'static [Section] {
 
 /// Returns the marks of a thought at the beginning of an answer that obeys no grammar: without the frames of
 /// what comes next, which models write or leave out.
-pub(super) fn first_marks(name: &str) -> ThoughtMarks {
+pub fn first_marks(name: &str) -> ThoughtMarks {
     let of_format = thought_marks(name).ok().flatten().unwrap_or_default();
     let ends: &[&str] = match name {
         "kimi_k3" => &["<|close|>think<|sep|>"],

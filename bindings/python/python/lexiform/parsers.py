@@ -177,7 +177,7 @@ def _readable(format: str, tools: Sequence[Mapping[str, Any]]) -> list[Mapping[s
 
 def _marks(format: str) -> tuple[str, list[str]]:
     """The mark that opens a thought, and those that close it."""
-    return thought_marks(format) or ("", [])
+    return thought_marks(format)
 
 
 class ThoughtMarks:

@@ -1,7 +1,7 @@
 //! The structural tags of answers in the formats of models. `lexiform/tags.py` is the interface.
 
 use lexiform::tags::{self, AnswerShape, Tool, ToolChoice};
-use lexiform_syntax::answer::{SectionKind, sections};
+use lexiform_syntax::answer::first_marks;
 use lexiform_syntax::tags::recognised;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -55,8 +55,7 @@ pub(crate) fn recognised_format(template: &str) -> Option<&'static str> {
 
 /// Returns the mark that opens a thought in a format, and those that close it.
 #[pyfunction]
-pub(crate) fn thought_marks(name: &str) -> Option<(&'static str, Vec<&'static str>)> {
-    let mut sections = sections(name).iter();
-    let thought = sections.find(|section| section.kind == SectionKind::Reasoning)?;
-    Some((thought.open, thought.close.to_vec()))
+pub(crate) fn thought_marks(name: &str) -> (&'static str, Vec<&'static str>) {
+    let marks = first_marks(name).without_calls();
+    (marks.open, marks.ends.to_vec())
 }
