@@ -146,6 +146,7 @@ fn answers_obey_the_schemas_of_clients_whatever_the_provider_takes() {
         failed.len(),
         failed.join("\n")
     );
+    assert!(withheld * 100 <= wanted, "{withheld} of {wanted} were withheld");
     assert!(refused * 2 > wanted, "the provider takes nearly everything");
     println!("{}", added(&upstream, &gateway));
 }
