@@ -204,7 +204,7 @@ fn people_get_a_table() {
         "Memory: ",
         "tokens/s",
         "      1      4    0 schema ",
-        "x: schema to free, drafts to schema, local to free.",
+        "x: filtered to free, schema to free, drafts to schema, local to free.",
         "Not measured: global at temperature 0: it needs one above 0.",
     ] {
         assert!(run.out.contains(part), "{part}: {}", run.out);
