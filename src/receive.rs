@@ -15,7 +15,7 @@ use crate::error::CompileError;
 use crate::limits::Limits;
 use crate::project::{Projection, RestoreError};
 use crate::regex::Escapes;
-use crate::repair::{Change, Costs, Repair, RepairLimits};
+use crate::repair::{Change, ChangeKind, Costs, Repair, RepairLimits};
 use crate::schema::{KeyOrder, Numbers, Options, Whitespace};
 use crate::vocab::{TokenKind, Vocabulary};
 use lexiform_automata::matcher::Grammar;
@@ -160,10 +160,12 @@ impl Receiver {
         };
         let repair = Repair::of_json(&self.grammar, text, &Costs::default(), &limits).ok()?;
         let value = serde_json::from_str(&repair.text).ok()?;
-        self.is_valid(&repair.text).then_some(Received {
-            value,
-            changes: repair.changes,
-        })
+        let mut changes = repair.changes;
+        if changes.is_empty() && repair.text != text {
+            // None of its values could be kept, only characters.
+            changes.push(Change::new(ChangeKind::Respelled, String::new(), text));
+        }
+        self.is_valid(&repair.text).then_some(Received { value, changes })
     }
 
     /// Returns where a text leaves the schema.

@@ -115,7 +115,7 @@ impl Change {
     pub(super) const MOST: usize = 256;
 
     /// Returns a change at a JSON pointer.
-    pub(super) fn new(kind: ChangeKind, pointer: String, text: &str) -> Change {
+    pub(crate) fn new(kind: ChangeKind, pointer: String, text: &str) -> Change {
         let end = text
             .char_indices()
             .nth(TEXT_SHOWN)

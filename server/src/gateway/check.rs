@@ -215,8 +215,13 @@ impl Checked {
             });
         }
         for change in received.changes {
-            if change.kind == ChangeKind::Added && self.guessed.is_none() {
-                let reason = format!("the schema requires more at '#{}' than there is", change.pointer);
+            let reason = match change.kind {
+                ChangeKind::Added => Some("the schema requires more than there is"),
+                ChangeKind::Respelled if change.pointer.is_empty() => Some("the schema allows no such value"),
+                _ => None,
+            };
+            if let Some(reason) = reason.filter(|_| self.guessed.is_none()) {
+                let reason = format!("{reason} at '#{}'", change.pointer);
                 self.guessed = Some(Rejected::of(place, &reason, call, false));
             }
             self.changes.push(Changed {
@@ -379,7 +384,12 @@ mod tests {
             (named, &[("a", good)], Some("message.tool_calls[0]")),
         ] {
             let found = checks(tools(choice.clone())).check(said("", calls, "tool_calls"));
-            let found = found.err().map(|error| error.place);
+            // An answer that something was added to is passed on only if no better one comes.
+            let found = match found {
+                Ok(checked) => checked.guessed,
+                Err(rejected) => Some(rejected),
+            };
+            let found = found.map(|rejected| rejected.place);
             assert_eq!(found.as_deref(), place, "{choice} {calls:?}");
         }
         let mut one = checks(tools(json!("auto")));

@@ -126,7 +126,7 @@ fn what_would_have_to_be_added_is_asked_for_first() {
         assert!(
             again
                 .as_str()
-                .is_some_and(|text| text.contains("requires more at '#'")),
+                .is_some_and(|text| text.contains("requires more than there is at '#'")),
             "{again}"
         );
     }
