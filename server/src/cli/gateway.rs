@@ -25,6 +25,7 @@ use crate::operate::process;
 ///   lexiform gateway --upstream https://api.openai.com/v1
 ///   lexiform gateway --upstream http://127.0.0.1:8080/v1 --profile llama.cpp --port 9000
 ///   lexiform gateway --upstream https://api.example.com/v1 --upstream-key-env EXAMPLE_API_KEY
+#[allow(rustdoc::bare_urls, reason = "the terminal shows them as they are")]
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_help = EXIT_CODES)]
 pub struct Args {

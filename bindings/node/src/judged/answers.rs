@@ -26,7 +26,7 @@ impl AnswerReader {
     #[napi(constructor, catch_unwind)]
     pub fn new(format: String, tools: String, thought: String, json_content: bool) -> Result<AnswerReader> {
         let tools: Vec<(String, Value)> =
-            serde_json::from_str(&tools).map_err(|error| call_error(&format!("the tools: {error}")))?;
+            serde_json::from_str(&tools).map_err(|error| call_error(format!("the tools: {error}")))?;
         let tools: Vec<Tool> = tools
             .into_iter()
             .map(|(name, parameters)| Tool { name, parameters })
@@ -38,7 +38,7 @@ impl AnswerReader {
                 "begun" => Thought::Begun,
                 other => {
                     let message = format!("`thought` is \"none\", \"possible\" or \"begun\", not {other:?}");
-                    return Err(call_error(&message));
+                    return Err(call_error(message));
                 }
             },
             is_json: json_content,
