@@ -133,25 +133,65 @@ fn has_free_text(projection: &Projection) -> bool {
 /// Returns `true` if a grammar has a value, as it was drawn or with its numbers spelled plainly: where
 /// numbers are compared, `0e+250` is left out, and 0 is not.
 fn accepts(grammar: &Grammar, value: &Value) -> bool {
-    let has = |value: &Value| {
-        let end = grammar.step_bytes(grammar.start(), value.to_string().as_bytes());
+    let has = |text: &str| {
+        let end = grammar.step_bytes(grammar.start(), text.as_bytes());
         end.is_some_and(|state| grammar.is_accepting(state))
     };
-    has(value) || has(&plainly(value))
+    let mut plain = String::new();
+    write_plainly(value, &mut plain);
+    has(&value.to_string()) || has(&plain)
 }
 
-fn plainly(value: &Value) -> Value {
+fn write_plainly(value: &Value, out: &mut String) {
     match value {
-        Value::Number(number) => match number.as_f64() {
-            Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => Value::from(whole as i64),
-            _ => value.clone(),
-        },
-        Value::Array(list) => list.iter().map(plainly).collect(),
-        Value::Object(map) => map
-            .iter()
-            .map(|(key, value)| (key.clone(), plainly(value)))
-            .collect(),
-        other => other.clone(),
+        Value::Number(number) => out.push_str(&plain_number(&number.to_string())),
+        Value::Array(list) => {
+            for (place, item) in list.iter().enumerate() {
+                out.push_str(if place == 0 { "[" } else { "," });
+                write_plainly(item, out);
+            }
+            out.push_str(if list.is_empty() { "[]" } else { "]" });
+        }
+        Value::Object(map) => {
+            for (place, (key, item)) in map.iter().enumerate() {
+                out.push_str(if place == 0 { "{" } else { "," });
+                out.push_str(&Value::from(key.as_str()).to_string());
+                out.push(':');
+                write_plainly(item, out);
+            }
+            out.push_str(if map.is_empty() { "{}" } else { "}" });
+        }
+        other => out.push_str(&other.to_string()),
+    }
+}
+
+/// The most digits of a number without an exponent.
+const PLAIN_DIGITS: usize = 1100;
+
+/// Returns a number of JSON without an exponent and without zeros at its end; a number that takes too many
+/// digits for that stays as it is.
+fn plain_number(text: &str) -> String {
+    let (sign, unsigned) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = [whole, fraction].concat();
+    let leading = digits.len() - digits.trim_start_matches('0').len();
+    let digits = digits.trim_matches('0');
+    if digits.is_empty() {
+        return "0".to_owned();
+    }
+    let Ok(exponent) = exponent.parse::<isize>() else {
+        return text.to_owned();
+    };
+    // The number of digits before the point, counted from the first that is not 0.
+    let point = (whole.len() as isize - leading as isize).saturating_add(exponent);
+    if point.unsigned_abs() > PLAIN_DIGITS {
+        return text.to_owned();
+    }
+    match usize::try_from(point) {
+        Ok(point) if point >= digits.len() => format!("{sign}{digits:0<point$}"),
+        Ok(point) if point > 0 => format!("{sign}{}.{}", &digits[..point], &digits[point..]),
+        _ => format!("{sign}0.{}{digits}", "0".repeat(point.unsigned_abs())),
     }
 }
 
@@ -194,5 +234,34 @@ impl Dice {
             state = grammar.step(state, token)?;
             left = left.saturating_sub(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_spelled_without_exponents() {
+        let table = [
+            ("112e+82", format!("112{}", "0".repeat(82))),
+            ("1.5e1", "15".to_owned()),
+            ("-1.25E1", "-12.5".to_owned()),
+            ("34.0", "34".to_owned()),
+            ("0e+250", "0".to_owned()),
+            ("-0.00", "0".to_owned()),
+            ("12e-4", "0.0012".to_owned()),
+            ("0.5", "0.5".to_owned()),
+            ("100", "100".to_owned()),
+            ("1e1200", "1e1200".to_owned()),
+            ("1e99999999999999999999", "1e99999999999999999999".to_owned()),
+        ];
+        for (text, expected) in table {
+            assert_eq!(plain_number(text), expected, "{text}");
+        }
+        let mut plain = String::new();
+        let value = serde_json::json!({"a": [1.5, [], {}], "b\"": "1e2"});
+        write_plainly(&value, &mut plain);
+        assert_eq!(serde_json::from_str::<Value>(&plain).expect("JSON"), value);
     }
 }
