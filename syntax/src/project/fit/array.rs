@@ -13,7 +13,9 @@ impl Fitting<'_> {
                 .then_some(())?;
         }
         let mut items = self.items(array, goal);
-        if array.unique.is_some() || !array.taken.is_empty() {
+        // Items of finitely many values are told apart by their values.
+        let is_unique = array.unique.is_some() || !array.taken.is_empty() || !array.distinct.is_empty();
+        if is_unique {
             if self.profile.array.unique {
                 items.is_unique = true;
             } else if items.max.is_none_or(|max| max > 1)

@@ -14,6 +14,17 @@ const MOST_LISTED: i128 = 128;
 impl Fitting<'_> {
     pub(super) fn number(&mut self, shape: &NumberShape, goal: GoalId) -> Option<Form> {
         if let Some(only) = &shape.only {
+            // In draft 4 a number with a point is no integer, which targets do not tell apart.
+            let is_pointed = shape.plain == Some(false);
+            if is_pointed
+                && !self.lose(
+                    goal,
+                    &["not", "enum", "type"],
+                    "numbers without a point are not excluded",
+                )
+            {
+                return None;
+            }
             return Some(Form::Constants(only.iter().map(number_value).collect()));
         }
         let mut number = whole(shape);
