@@ -20,14 +20,7 @@ pub(crate) fn model_tag(
     thinks: bool,
     parallel: bool,
 ) -> PyResult<String> {
-    let tool = |(name, schema): (String, String)| {
-        let parameters = serde_json::from_str(&schema);
-        let parameters = parameters.map_err(|error| {
-            PyValueError::new_err(format!("the parameters of {name:?} are not JSON: {error}"))
-        })?;
-        Ok(Tool { name, parameters })
-    };
-    let tools: Vec<Tool> = tools.into_iter().map(tool).collect::<PyResult<_>>()?;
+    let tools = tools_of(tools)?;
     let choice = match named {
         Some(name) => ToolChoice::Named(name),
         None if required => ToolChoice::Required,
@@ -39,6 +32,18 @@ pub(crate) fn model_tag(
     };
     let tag = tags::for_model(name, &tools, &choice, shape).map_err(|error| compile_error(&error))?;
     Ok(tag.to_string())
+}
+
+/// Reads tools: names with the JSON of their schemas.
+pub(crate) fn tools_of(pairs: Vec<(String, String)>) -> PyResult<Vec<Tool>> {
+    let tool = |(name, schema): (String, String)| {
+        let parameters = serde_json::from_str(&schema);
+        let parameters = parameters.map_err(|error| {
+            PyValueError::new_err(format!("the parameters of {name:?} are not JSON: {error}"))
+        })?;
+        Ok(Tool { name, parameters })
+    };
+    pairs.into_iter().map(tool).collect()
 }
 
 /// Returns the names of the formats.

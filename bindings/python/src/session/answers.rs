@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lexiform::answers::{AnswerFormat, Event as LibraryEvent, EventKind, Events, Reading, Thought};
-use lexiform::tags::Tool;
 use lexiform::vocab::TextStream;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::compiler::model_tags::tools_of;
 use crate::error::compile_error;
 
 /// Something that happens in an answer, with its place.
@@ -67,14 +67,7 @@ impl RawReader {
         json: bool,
         calls: bool,
     ) -> PyResult<RawReader> {
-        let tool = |(name, schema): (String, String)| {
-            let parameters = serde_json::from_str(&schema);
-            let parameters = parameters.map_err(|error| {
-                PyValueError::new_err(format!("the parameters of {name:?} are not JSON: {error}"))
-            })?;
-            Ok(Tool { name, parameters })
-        };
-        let tools: Vec<Tool> = tools.into_iter().map(tool).collect::<PyResult<_>>()?;
+        let tools = tools_of(tools)?;
         let reading = Reading {
             thought: match thought {
                 "none" => Thought::None,
