@@ -4,15 +4,12 @@
 //!   text ─► [ marks that may just begin are held back ] ─► Reasoning | Content | Opened(tool) | Input | Closed
 //! ```
 //!
-//! The same reader serves streams and whole answers, with and without a constraint. The parts do not depend
-//! on how the text was cut: a decision waits until all of the text that it depends on is there. Under the
-//! grammar of a service every text has exactly one reading. Without one, what does not fit a frame is
-//! content, so that no text is lost, and a call ends where its arguments end, even if the end of its frame
-//! is missing.
+//! The same reader serves streams and whole answers, with and without a constraint. A decision waits until
+//! all of the text that it depends on is there. Under a grammar every text has exactly one reading. Without
+//! one, what does not fit a frame is content, and a call may end where its arguments do.
 //!
-//! Why not spans of the automaton that masks: its configurations merge what no token can distinguish, such
-//! as a value of one member and the equal value of another, and that merging is what makes masks cheap. The
-//! frames of calls and JSON are deterministic, so a reader of constant work for a byte finds the same spans.
+//! Why not spans of the automaton that masks: its configurations merge what no token can distinguish, which
+//! makes masks cheap. Frames and JSON are deterministic: constant work for a byte finds the same spans.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -84,8 +81,7 @@ pub enum AnswerPlace {
     Call,
 }
 
-/// The index of a frame among the frames of the format.
-type Framing = usize;
+type Framing = usize; // The index of a frame of the format.
 
 #[derive(Clone, Debug)]
 enum At {
@@ -135,6 +131,8 @@ pub struct AnswerReader {
     offset: usize,
     /// The names of called tools that are not among those of the format.
     unknown: Vec<String>,
+    /// `true` once a call has begun.
+    has_called: bool,
 }
 
 impl AnswerReader {
@@ -146,6 +144,7 @@ impl AnswerReader {
             held: String::new(),
             offset: 0,
             unknown: Vec::new(),
+            has_called: false,
         }
     }
 
@@ -171,6 +170,8 @@ impl AnswerReader {
         match self.at {
             At::Reasoning(_) => AnswerPlace::Reasoning,
             At::Start if self.format.thought == Thought::Begun => AnswerPlace::Reasoning,
+            // No grammar has text behind the calls.
+            At::Content(_) if self.has_called && self.format.is_constrained => AnswerPlace::Call,
             At::Start | At::Gap(_) | At::Content(_) => AnswerPlace::Content,
             At::Rest(tool) => AnswerPlace::RawInput(tool),
             _ => AnswerPlace::Call,
@@ -458,8 +459,9 @@ impl AnswerReader {
         })
     }
 
-    /// Returns the index of a tool; one that the format does not have is added to the unknown ones.
+    /// Returns the index of a called tool; one that the format does not have is added to the unknown ones.
     fn index(&mut self, name: String) -> usize {
+        self.has_called = true;
         let known = self.format.tools.iter().map(|tool: &Tool| &tool.name);
         let mut names = known.chain(&self.unknown);
         if let Some(index) = names.position(|known| *known == name) {

@@ -346,6 +346,23 @@ fn a_text_that_only_looks_like_a_mark_is_content() {
     assert_eq!(found, [content("<thing> a <tool")]);
 }
 
+/// Free text that ends may have been cut, and an answer that ends behind its calls is whole.
+#[test]
+fn an_answer_under_a_grammar_has_no_content_behind_its_calls() {
+    let one = "{\"name\": \"f\", \"arguments\": {}}";
+    for text in [
+        format!("[TOOL_CALLS][{one}]"),
+        format!("x {one}"),
+        format!("```\n{one}\n```"),
+    ] {
+        let mut reader = AnswerReader::new(Arc::new(constrained(FRAMES)));
+        reader.push("x ");
+        assert_eq!(reader.place(), AnswerPlace::Content);
+        reader.push(&text);
+        assert_eq!(reader.place(), AnswerPlace::Call, "{text}");
+    }
+}
+
 #[test]
 fn a_bare_call_is_all_input() {
     let mut bare = constrained(FRAMES);
